@@ -18,6 +18,7 @@ from typing import Any
 
 from torch.utils.data import Dataset, Subset
 
+from sluice.call_variables import attribute_name, bound, outer_variable, super_of
 from sluice.code_tree import COMPARISONS, OPERATORS, tree_of
 from sluice.failures import NotNative
 from sluice.library_transforms import leaves_other_values, steps_of
@@ -25,7 +26,23 @@ from sluice.lowered import name_of
 from sluice.pictures import Opened, Picture
 from sluice.sample_attributes import Unreadable, attribute_of
 from sluice.sample_calls import code_of, method_of, result_of
-from sluice.sample_values import Column, Known, Named, OpenFile, Several, Value, computed, computed_or_joined, in_words, is_image_or_plain, is_unchangeable, item, repeated, truth_of, unpacked
+from sluice.sample_values import (
+    Column,
+    Known,
+    Named,
+    OpenFile,
+    Several,
+    Value,
+    computed,
+    computed_or_joined,
+    in_words,
+    is_image_or_plain,
+    is_unchangeable,
+    item,
+    repeated,
+    truth_of,
+    unpacked,
+)
 from sluice.signal_handlers import pass_on_of_a_handler
 
 _MOST_CALLS = 8  # One within the other.
@@ -82,19 +99,7 @@ class _Call:
             raise NotNative(f"{function.__qualname__} calls functions in functions")
         self._function, self._depth, self._opened = function, depth, opened
         self._parameters, self._statements = tree_of(function.__code__, function.__qualname__)
-        self._variables = self._bound(arguments, named)
-
-    def _bound(self, arguments: list[Value], named: dict[str, Value]) -> dict[str, Value]:
-        names, code = self._parameters, self._function.__code__
-        positional = [argument.arg for argument in (*names.posonlyargs, *names.args)]
-        if names.vararg or names.kwarg or len(arguments) > len(positional):
-            raise NotNative(f"{self._function.__qualname__} takes any arguments")
-        defaults = self._function.__defaults__ or ()
-        bound: dict[str, Value] = dict(zip(positional[len(positional) - len(defaults) :], map(Known, defaults), strict=True))
-        bound |= {name: Known(value) for name, value in (self._function.__kwdefaults__ or {}).items()} | dict(zip(positional, arguments, strict=False)) | named
-        if bound.keys() != {*positional, *(argument.arg for argument in names.kwonlyargs)} or code.co_flags & 0x2A0:  # A generator or coroutine.
-            raise NotNative(f"{self._function.__qualname__} takes other arguments")
-        return bound
+        self._variables = bound(function, self._parameters, arguments, named)
 
     def result(self) -> Value:
         returned = self._block(self._statements)
@@ -313,16 +318,8 @@ class _Call:
         return bool(self._refuse(node, "differs from sample to sample"))
 
     def _variable(self, name: str, node: ast.expr) -> Value:
-        code = self._function.__code__
-        if name in self._variables:
-            return self._variables[name]
-        if name in (*code.co_varnames, *code.co_cellvars):  # It has no value yet.
-            return self._refuse(node)
-        if name in code.co_freevars:
-            return Known(dict(zip(code.co_freevars, self._function.__closure__ or (), strict=True))[name].cell_contents)
-        if name in self._function.__globals__:
-            return Known(self._function.__globals__[name])
-        return Known(getattr(builtins, name)) if hasattr(builtins, name) else self._refuse(node)
+        value = self._variables[name] if name in self._variables else outer_variable(self._function, name)
+        return value if value is not None else self._refuse(node)
 
     def _is_pythons_own(self, function: ast.Name) -> bool:
         value = self._variable(function.id, function)
@@ -333,14 +330,13 @@ class _Call:
             return Known(base.mode())
         if not isinstance(base, Known):
             return self._refuse(node)
-        if name.startswith("__") and not name.endswith("__") and "." in self._function.__qualname__:
-            name = f"_{self._function.__qualname__.split('.')[-2].lstrip('_')}{name}"
         try:
-            found = attribute_of(base.value, name)
+            found = attribute_of(base.value, attribute_name(self._function, name))
         except Unreadable as reason:
             return self._refuse(node, str(reason))
-        is_own_code = type(found) is property and isinstance(found.fget, FunctionType)
-        return self._within(found.fget, [base], {}, node) if is_own_code else Known(found) if type(found) is not property else self._refuse(node)
+        if type(found) is not property:
+            return Known(found)
+        return self._within(found.fget, [base], {}, node) if isinstance(found.fget, FunctionType) else self._refuse(node)
 
     def _call(self, callee: ast.expr, nodes: list[ast.expr], named_nodes: list[ast.keyword], node: ast.expr) -> Value:
         if any(isinstance(argument, ast.Starred) for argument in nodes) or any(keyword.arg is None for keyword in named_nodes):
@@ -360,19 +356,26 @@ class _Call:
         if (known := result_of(function, arguments, named)) is not None:
             return self._noted(known)
         if function is super:
-            return self._super(arguments, node)
+            return super_of(self._function, self._parameters, self._variables, arguments) or self._refuse(node)
         if type(function) is functools.partial:
-            return self._applied(function.func, [*map(Known, function.args), *arguments], {name: Known(value) for name, value in function.keywords.items()} | named, node)
+            fixed = {name: Known(value) for name, value in function.keywords.items()}
+            return self._applied(function.func, [*map(Known, function.args), *arguments], fixed | named, node)
         if isinstance(function, MethodType) and isinstance(function.__func__, FunctionType):
             return self._within(function.__func__, [Known(function.__self__), *arguments], named, node)
         if isinstance(function, FunctionType):
             return self._within(function, arguments, named, node)
-        if [type(argument) for argument in arguments] == [Picture] and not named and callable(function):
-            assert isinstance(arguments[0], Picture)
-            return made_of(function, arguments[0], self._depth, self._opened)
-        if len([each for each in arguments if isinstance(each, Picture)]) == 1 and not named and leaves_other_values(function) and all(map(is_image_or_plain, arguments)):
-            return Several(tuple(made_of(function, each, self._depth, self._opened) if isinstance(each, Picture) else each for each in arguments))
-        return self._refuse(node)
+        return self._transformed(function, arguments, node) if not named else self._refuse(node)
+
+    def _transformed(self, function: Any, arguments: list[Value], node: ast.expr) -> Value:
+        """What a transform makes of one picture, and of values beside it that it leaves as they are."""
+        if [type(each) for each in arguments].count(Picture) != 1:
+            return self._refuse(node)
+        if len(arguments) > 1 and not (leaves_other_values(function) and all(map(is_image_or_plain, arguments))):
+            return self._refuse(node)
+        if not callable(function):
+            return self._refuse(node)
+        made = [made_of(function, each, self._depth, self._opened) if isinstance(each, Picture) else each for each in arguments]
+        return Several(tuple(made)) if len(made) > 1 else made[0]
 
     def _noted(self, value: Value) -> Value:
         """Only one file may be opened: executors open no other, so that code which asks for its mode, or fails for it, would not be followed."""
@@ -381,15 +384,6 @@ class _Call:
                 raise NotNative("opens another image than the one before")
             self._opened.append(value.opened)
         return value
-
-    def _super(self, arguments: list[Value], node: ast.expr) -> Value:
-        closure = dict(zip(self._function.__code__.co_freevars, self._function.__closure__ or (), strict=True))
-        if not arguments and "__class__" in closure and (first := self._parameters.args[:1]):
-            arguments = [Known(closure["__class__"].cell_contents), self._variables[first[0].arg]]
-        match arguments:
-            case [Known(value=type() as kind), Known(value=thing)] if isinstance(thing, kind):
-                return Known(super(kind, thing))
-        return self._refuse(node)
 
     def _within(self, function: FunctionType, arguments: list[Value], named: dict[str, Value], node: ast.expr) -> Value:
         try:
