@@ -127,13 +127,28 @@ find_go() {  # sets GO
   go_is_new_enough "$GO" || fail "$GO does not run" "install Go >= $GO_MINIMUM by hand"
 }
 
+# A proxy may fail for a moment, and go asks once. What it says goes to the log of the build.
+patiently() {  # COMMAND...: up to three times
+  local attempt
+  for attempt in 1 2 3; do
+    "$@" && return
+    [ "$attempt" = 3 ] || sleep $((5 * attempt))
+  done
+  return 1
+}
+
+describe_module() {  # MODULE@VERSION FIELD, as go knows it once it is fetched; or its error
+  local answer
+  answer=$("$GO" mod download -json "$1") || { echo "$answer" >&2; return 1; }
+  sed -n 's/^.*"'"$2"'": "\(.*\)".*$/\1/p' <<<"$answer"
+}
+
 # k8s.io/kubernetes names its libraries as v0.0.0 and replaces them by folders that its module archive does not contain.
 # The same libraries are published under their own names, so the replacement is repeated with those. k8s.io/api and the
 # rest are released as v0.x of the same source.
 replace_kubernetes_libraries() {  # MODULE@VERSION, as k8s.io/kubernetes@v1.34.4
   local go_mod
-  go_mod=$("$GO" mod download -json "$1" | sed -n 's/^.*"GoMod": "\(.*\)".*$/\1/p')
-  [ -f "$go_mod" ] || return 1
+  go_mod=$(patiently describe_module "$1" GoMod) || return 1
   sed -n 's#^[[:space:]]*\(k8s.io/[a-z0-9-]*\) => ./staging/.*$#-replace=\1=\1@v0.'"${1#*@v1.}"'#p' "$go_mod" \
     | xargs "$GO" mod edit
 }
@@ -141,7 +156,7 @@ replace_kubernetes_libraries() {  # MODULE@VERSION, as k8s.io/kubernetes@v1.34.4
 # The checksums that the module itself has checked in: not every proxy passes questions on to the checksum database.
 known_checksums() {  # MODULE@VERSION
   local folder
-  folder=$("$GO" mod download -json "$1" | sed -n 's/^.*"Dir": "\(.*\)".*$/\1/p')
+  folder=$(patiently describe_module "$1" Dir) || return 1
   cat "$folder/go.sum"
 }
 
@@ -156,7 +171,7 @@ fetch_modules() {  # MODULES PACKAGE...: a module that requires them, in the cur
   for package in "${@:2}"; do
     case $package in ./*) cp -r "$HERE/$package" . ;; esac
   done
-  "$GO" list -deps "${@:2}" >/dev/null                       # only what is imported
+  patiently "$GO" list -deps "${@:2}" >/dev/null             # only what is imported
 }
 
 build_group() {  # MODULES; the input has a line PROGRAM|PACKAGE|LINK for each program to build with them
