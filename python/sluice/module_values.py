@@ -40,6 +40,7 @@ _MOST_SUMMED_BYTES = 16 << 20  # of a larger one of which a sum is sent, which t
 _MOST_SUMMED_IN_ALL_BYTES = 64 << 20  # and of all those.
 _MEMBERS_AT_ONCE = 1000
 _PLAIN = 2  # The last version of marshal's form that knows no references.
+_SETS_HAVE_AN_ORDER = sys.version_info >= (3, 11)  # In marshal's form. Before, it depended on the process.
 _MOST_VALUES = 10_000
 _DEEPEST = 3  # An object in an object of a module.
 _MISSING: Any = object()
@@ -146,9 +147,15 @@ class _Sums:
 
     def __init__(self, left_bytes: int) -> None:
         self._left_bytes = left_bytes
+        self._known: dict[int, str] = {}  # By the identity of values, which several modules may have.
 
     def of(self, value: Any) -> str:
         """Empty if it has none: it is too large, or holds what is not plain, or Python has it in another order elsewhere."""
+        if id(value) not in self._known:
+            self._known[id(value)] = self._computed(value)
+        return self._known[id(value)]
+
+    def _computed(self, value: Any) -> str:
         most, total, number = min(_MOST_SUMMED_BYTES, self._left_bytes), 0, 0
         try:
             for part in _parts(value, most):
@@ -168,9 +175,9 @@ def _parts(value: Any, most_bytes: int) -> Iterator[bytes]:
     if _is_array(value):
         if value.nbytes <= most_bytes:
             yield _bytes_of(value)
-    elif type(value) in (str, bytes):
+    elif type(value) in (str, bytes) or (type(value) in (set, frozenset) and _SETS_HAVE_AN_ORDER):
         yield marshal.dumps(value, _PLAIN)
-    elif type(value) in (list, tuple, dict) and sys.version_info >= (3, 11):  # Before, a set's order depended on the process.
+    elif type(value) in (list, tuple, dict) and _SETS_HAVE_AN_ORDER:
         members = iter(value.items() if isinstance(value, dict) else value)
         while some := list(itertools.islice(members, _MEMBERS_AT_ONCE)):
             yield marshal.dumps(some, _PLAIN)

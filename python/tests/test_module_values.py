@@ -246,6 +246,8 @@ LARGE = {
     "other objects": ("[object() for _ in range(5000)]", "[object() for _ in range(5000)]", False),
     "another text": ("'a' * 50000", "'b' * 50000", True),
     "half a character": (r"'\ud800' * 50000", r"'\ud800' * 50000", False),
+    "another set": ("set(map(str, range(5000)))", "set(map(str, range(1, 5001)))", True),
+    "an equal set": ("set(map(str, range(5000)))", "set(map(str, reversed(range(5000))))", False),
     "sets in a list": ("[set('abcdefgh')] * 5000", "[set('hgfedcba')] * 5000", False),
 }
 
