@@ -6,14 +6,12 @@ by torch's multi-process iterator.
 
 from __future__ import annotations
 
-import contextlib
 import sys
 import weakref
 from collections import deque
 from collections.abc import Callable
 from typing import Any
 
-import torch
 from torch.utils.data._utils.pin_memory import pin_memory
 from torch.utils.data.dataloader import _BaseDataLoaderIter
 
@@ -22,28 +20,28 @@ from sluice.answer import Answer
 from sluice.checkpoint import Progress, drawing
 from sluice.computation import BatchRequest, untouched_process
 from sluice.connection import Connection
+from sluice.drawn_batches import DrawnBatches
 from sluice.epoch_order import order_to_tell
-from sluice.failures import describe, note_sampler_error, reraise
+from sluice.failures import describe, reraise
 from sluice.forks import Forked, Forks, can_fork, serve_this_thread
-from sluice.generators import StateError, capture_generators, untouched_generators
+from sluice.generators import capture_generators
 from sluice.history import History
 from sluice.inherited import Inherited
 from sluice.iterable import Streams
 from sluice.notices import log
-from sluice.own_batches import TRIAL_BATCHES, OwnBatches
+from sluice.own_batches import OwnBatches
 from sluice.pace import batches_decided
 from sluice.payback import Payback, Scales, TakesLong
 from sluice.pipeline import Pipeline
 from sluice.prediction import Moment
 from sluice.profiling import recorded
 from sluice.self_change import FirstBatches
-from sluice.shown_warnings import begin
 from sluice.signal_handlers import pass_on_of_a_handler
 from sluice.skipping import NOTHING_LEFT
 from sluice.stream import Outcome, Stream
 
 
-class FeederIterator(OwnBatches, _BaseDataLoaderIter):
+class FeederIterator(DrawnBatches, OwnBatches, _BaseDataLoaderIter):
     """One pass over the samples, or with persistent_workers one after the other. Not thread-safe, as torch's is not."""
 
     _base_seed: int
@@ -56,16 +54,19 @@ class FeederIterator(OwnBatches, _BaseDataLoaderIter):
         self._only_forks = payback is not None and payback.forks_suffice and stays
         if not self._only_forks:
             pipeline.registration(1, 1)
-        self._connection, self._pipeline = connection, pipeline
+        self._connection = connection
+        self._pipeline = pipeline
         self._in_order = getattr(loader, "in_order", True)  # torch has it since 2.6.
         self._batch_size = loader.batch_size or 1
         self._prefetch_batches = loader.prefetch_factor * loader.num_workers
         self._decided_batches = batches_decided(loader)
-        self._loader, self._payback = weakref.ref(loader), payback
+        self._loader = weakref.ref(loader)
+        self._payback = payback
         self._forks: Forks | None = None
         self._as_described = True  # The loader's data set: it has not changed since this iterator was made.
         self._first_batches = FirstBatches()
-        self._prefetch_factor, self._pass_number = loader.prefetch_factor, 0
+        self._prefetch_factor = loader.prefetch_factor
+        self._pass_number = 0
         self._workers: list = []  # torch's iterator has processes here; some programs look.
         self._inherited = Inherited.capture()
         self._begin(loader, loader._take_resume(), first=True)
@@ -87,7 +88,8 @@ class FeederIterator(OwnBatches, _BaseDataLoaderIter):
             epoch = resume.epoch if resume is not None else loader._next_epoch
             self._progress = Progress(self._base_seed, True, self._pass_number, epoch, generators=generators, virtual_workers=virtual_workers)
             self._skipped, self._measured = loader._follow(self._progress), loader._sluice_measured
-            self._next_seq, self._position, self._exhausted, self._scales = 0, 0, False, Scales()
+            self._next_seq, self._position, self._exhausted = 0, 0, False
+            self._scales = Scales()
             self._history = self._new_history(resumed)
             self._outstanding: dict[int, BatchRequest] = {}
             self._stays_here: bool | None = None  # Whether virtual workers are here to the end of the pass; None: not decided, or none.
@@ -122,37 +124,6 @@ class FeederIterator(OwnBatches, _BaseDataLoaderIter):
         for _ in expected.asked:
             self._unasked.popleft()
         return expected.stream
-
-    def _follow_keys(self, loader: Any) -> None:
-        """The data set gets keys of the type that the sampler yields. torch's workers, too, have drawn by now."""
-        first = None if self._pipeline.is_iterable else next(iter(self._outstanding.values()), None) or self._draw()
-        if first is not None:
-            self._pipeline = self._pipeline.with_keys_like(first.indices)
-            loader._sluice_key_type = self._pipeline.key_type
-
-    def _draw_base_seed(self, loader: Any, resume: Progress | None, first: bool) -> None:
-        """torch's constructor draws the base seed; later passes of a persistent iterator keep it. So the drawing must leave no trace where a pass is resumed that
-        drew none, and be made up for where one is resumed that did."""
-        drew = resume is None or resume.pass_number == 0
-        if first:
-            with contextlib.nullcontext() if drew else untouched_generators(loader):
-                begin(self, loader)
-        elif resume is not None and resume.base_seed is not None and drew:
-            self._sampler_iter = iter(self._index_sampler)
-            torch.empty((), dtype=torch.int64).random_(generator=loader.generator)
-
-    def _skip(self, resume: Progress) -> None:
-        """Lets the sampler run over the batches that the resumed epoch has consumed, and one further. Many samplers draw only when first asked, and
-        that must happen with the generators of the resumed epoch. What was not consumed is asked for."""
-        consumed_end = resume.consumed_end
-        while self._next_seq <= consumed_end and self._draw() is not None:
-            pass
-        if self._next_seq < consumed_end:
-            raise StateError(f"the sampler ends before batch {consumed_end}, where the state was made")
-        for seq in [seq for seq in self._outstanding if seq < resume.consumed or seq in resume.beyond]:
-            del self._outstanding[seq]
-            self._unasked.remove(seq)
-        self._progress.consumed, self._progress.beyond = resume.consumed, set(resume.beyond)
 
     def _reset(self, loader: Any, first_iter: bool = False) -> None:
         """torch calls this for every epoch after the first with persistent_workers. `loader` may be of torch's class."""
@@ -300,12 +271,6 @@ class FeederIterator(OwnBatches, _BaseDataLoaderIter):
         if foresight is not None and room_batches > 0 and is_of_use:
             foresight.ask(loader, self._stream, room_batches, self._decided_batches)
 
-    def _draw_at_once(self, window: int) -> dict[int, BatchRequest]:
-        """Draws what torch would have drawn by now, and up to the window what is decided. Returns what the loop has not got."""
-        while not self._exhausted and self._may_draw(window):
-            self._draw()
-        return self._outstanding
-
     def _serves_here(self) -> bool:
         """Whether this process or forks of it make the batches that no feeder has been asked for. Virtual workers move between two
         passes only: within one, their state would have to be made again."""
@@ -314,41 +279,6 @@ class FeederIterator(OwnBatches, _BaseDataLoaderIter):
         if self._stays_here is not None:
             return self._stays_here
         return not (self._payback.pays and self._has_executors(self._payback))
-
-    def _may_draw(self, window: int) -> bool:
-        due = self._next_seq < self._prefetch_batches + self._progress.handed_over
-        return due or (len(self._outstanding) < window and self._next_seq < self._decided_batches)
-
-    def _draw(self) -> BatchRequest | None:
-        """The sampler's next batch; None at its end."""
-        try:
-            drawn = self._next_index()
-        except StopIteration:
-            self._exhausted = True
-            return None
-        except Exception as error:
-            raise note_sampler_error(error)
-        return self._add(BatchRequest.of(drawn, self._next_number(), self._base_seed, self._pass_number, self._position, self._num_workers, self._auto_collation))
-
-    def _next_number(self) -> int:
-        """Of the batch that is drawn next."""
-        return self._next_seq
-
-    def _place(self, request: BatchRequest) -> int:  # In the pass.
-        return request.seq
-
-    def _add(self, request: BatchRequest) -> BatchRequest:
-        """The loop needs this batch next but for those that it waits for."""
-        seq = request.seq
-        self._outstanding[seq] = request
-        if self._next_seq < (1 if self._history is not None else TRIAL_BATCHES):
-            self._first_drawn.append(request)
-        if self._history is not None:
-            self._history.add(request)
-        self._unasked.append(seq)
-        self._next_seq += 1
-        self._position += len(request.indices)
-        return request
 
     def _can_travel(self, request: BatchRequest) -> bool:
         """Whether a feeder can be asked."""
