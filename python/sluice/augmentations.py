@@ -5,7 +5,10 @@ The magnitudes are those of the user's own torchvision.
 
 from __future__ import annotations
 
+import functools
 import math
+import sys
+import zlib
 from collections.abc import Callable
 from typing import Any
 
@@ -23,12 +26,47 @@ def below_or_equal(chance: float) -> float:
     return min(1.0, (math.floor(torch.tensor(chance, dtype=torch.float32).item() * _GRID) + 1) / _GRID)
 
 
-def at_random(name: str, magnitude: Callable[[Any], float | None] = lambda step: None) -> Callable[[Any, Lowered], None]:
+# torch adds up float32 in an order of its own. Up to here all sums of greys are exact, as no grey of a tensor is above 254.
+MOST_PIXELS_OF_EXACT_MEAN = 2**24 // 254
+
+
+def arithmetic_of_colours(lowered: Lowered, channels: int | None = None) -> dict[str, str]:
+    """A field of operations; none on a PIL image. `channels`: that the image has before; None: those that it has now."""
+    if lowered.kind == "image":
+        return {}
+    if not lowered.v2:
+        raise NotNative("rounds otherwise on a tensor in the first generation")
+    if (channels or lowered.channels) != 3:
+        raise NotNative("has no native form on a tensor of one channel")
+    if not _are_tensors_known():
+        raise NotNative("rounds otherwise than executors do, on this processor or in this torchvision")
+    return {"arithmetic": "tensor"}
+
+
+@functools.cache
+def _are_tensors_known() -> bool:
+    """Whether torchvision makes of a small tensor what executors do. They round once for a product and its sum, as torch does on processors with FMA."""
+    functions: Any = sys.modules["torchvision.transforms.v2.functional"]
+    values = torch.arange(3 * 64 * 48, device="cpu").mul_(7919).floor_divide_(8).remainder_(256).to(torch.uint8).reshape(3, 64, 48)
+    values[:, 0, :4] = torch.tensor([[20, 40, 110, 250], [152, 244, 111, 9], [7, 244, 26, 228]], dtype=torch.uint8, device="cpu")  # Greys that round.
+    image = functions.adjust_hue(functions.adjust_contrast(functions.adjust_saturation(values, 1.4), 0.7), 0.1)
+    image = functions.autocontrast(functions.adjust_sharpness(functions.adjust_brightness(image, 0.9), 1.7))
+    made = torch.cat([image, functions.rgb_to_grayscale(values, num_output_channels=3)])
+    return zlib.crc32(bytes(made.flatten().tolist())) == _KNOWN
+
+
+_KNOWN = 0xEDF1AA06
+
+
+def at_random(name: str, magnitude: Callable[[Any, Lowered], float | None] = lambda step, lowered: None) -> Callable[[Any, Lowered], None]:
     """One augmentation, with a probability."""
 
     def lower(step: Any, lowered: Lowered) -> None:
         below = probability(step) if lowered.v2 else math.ceil(probability(step) * _GRID) / _GRID
-        lowered.add("random_apply", p=below, ops=[{"op": "augment", **_augmentation(name, magnitude(step), False)}])
+        augmentation = _augmentation(name, magnitude(step, lowered), False)
+        if name in ("Sharpness", "AutoContrast") and arithmetic_of_colours(lowered, 3):
+            augmentation["name"] = f"tensor_{augmentation['name']}"
+        lowered.add("random_apply", p=below, ops=[{"op": "augment", **augmentation}])
 
     return lower
 
@@ -55,10 +93,18 @@ _AUGMENTATIONS = {"Identity": "identity", "ShearX": "shear_x", "ShearY": "shear_
 _LARGEST_MAGNITUDES = {"ShearX": 100, "ShearY": 100, "TranslateX": MAX_SIDE_PIXELS, "TranslateY": MAX_SIDE_PIXELS}
 
 
-def sharpness(step: Any) -> float:
-    """An augmentation's factor is 1 + magnitude."""
+def solarize_threshold(step: Any, lowered: Lowered) -> float:
+    if lowered.kind == "image":
+        return step.threshold
+    if not 0 <= step.threshold <= 255:
+        raise NotNative(f"has a threshold of {step.threshold} on a tensor")
+    return torch.tensor(step.threshold, dtype=torch.float32).item()  # as torch compares
+
+
+def sharpness(step: Any, lowered: Lowered) -> float:
+    """An augmentation's factor is 1 + magnitude. On a tensor the magnitude itself counts."""
     factor = float(step.sharpness_factor)
-    if 1.0 + (factor - 1.0) != factor:
+    if factor < 0 or lowered.kind == "image" and 1.0 + (factor - 1.0) != factor:
         raise NotNative(f"has a sharpness_factor of {factor}")
     return factor - 1.0
 

@@ -14,7 +14,10 @@ from typing import Any
 
 import torch
 
-from sluice.augmentations import at_random, auto_augment, below_or_equal, rand_augment, random_rotation, sharpness, trivial_augment
+from sluice.augmentations import (
+    MOST_PIXELS_OF_EXACT_MEAN, arithmetic_of_colours, at_random, auto_augment, below_or_equal, rand_augment, random_rotation, sharpness, solarize_threshold,
+    trivial_augment,
+)  # fmt: skip
 from sluice.failures import NotNative
 from sluice.late_changes import keeps_position
 from sluice.library_transforms import generations, is_changed, is_of
@@ -186,12 +189,16 @@ def _with_probability(op: str) -> Callable[[Any, Lowered], None]:
     return lambda step, lowered: lowered.add(op, p=probability(step))
 
 
+def _random_grayscale(step: Any, lowered: Lowered) -> None:
+    lowered.add("random_grayscale", p=probability(step), **arithmetic_of_colours(lowered))
+
+
 def _grayscale(step: Any, lowered: Lowered) -> None:
     before, lowered.channels = lowered.channels, step.num_output_channels
     if lowered.channels not in (1, 3):
         raise NotNative(f"makes {lowered.channels} channels, not 1 or 3")
     if (before, lowered.channels) != (1, 1):
-        lowered.add("grayscale", **({"channels": 1} if lowered.channels == 1 else {}))
+        lowered.add("grayscale", **({"channels": 1} if lowered.channels == 1 else {}), **arithmetic_of_colours(lowered, before))
 
 
 def _color_jitter(step: Any, lowered: Lowered) -> None:
@@ -199,7 +206,9 @@ def _color_jitter(step: Any, lowered: Lowered) -> None:
     ranges = {name: [float(x) for x in value] for name in names if (value := getattr(step, name)) is not None}
     if any(high > 1e6 for _, high in ranges.values()):
         raise NotNative("has a factor above a million")
-    lowered.add("color_jitter", **ranges)
+    if lowered.kind == "bytes" and "contrast" in ranges and (lowered.size is None or math.prod(lowered.size) > MOST_PIXELS_OF_EXACT_MEAN):
+        raise NotNative(f"takes the mean of more than {MOST_PIXELS_OF_EXACT_MEAN} pixels, or of any number, which torch adds up in an order of its own")
+    lowered.add("color_jitter", **ranges, **arithmetic_of_colours(lowered))
 
 
 def _random_apply(step: Any, lowered: Lowered) -> None:
@@ -274,7 +283,7 @@ def _random_erasing(step: Any, lowered: Lowered) -> None:
 
 
 # A line for each transform: what it takes, and the function that lowers it. Crops and flips of a tensor of bytes only move
-# pixels, and native executors know how a resize rounds there; everything else rounds differently.
+# pixels, and native executors know how a resize and colours round there; everything else rounds differently.
 _TRANSFORMS: dict[str, tuple[tuple[str, ...], Callable[[Any, Lowered], None]]] = {
     "RandomResizedCrop": (("image", "bytes"), _random_resized_crop),
     "Resize": (("image", "bytes"), _resize),
@@ -283,16 +292,16 @@ _TRANSFORMS: dict[str, tuple[tuple[str, ...], Callable[[Any, Lowered], None]]] =
     "Pad": (("image", "bytes"), _pad),
     "RandomHorizontalFlip": (("image", "bytes"), _with_probability("random_horizontal_flip")),
     "RandomVerticalFlip": (("image", "bytes"), _with_probability("random_vertical_flip")),
-    "RandomGrayscale": (("image",), _with_probability("random_grayscale")),
-    "Grayscale": (("image",), _grayscale),
-    "ColorJitter": (("image",), _color_jitter),
+    "RandomGrayscale": (("image", "bytes"), _random_grayscale),
+    "Grayscale": (("image", "bytes"), _grayscale),
+    "ColorJitter": (("image", "bytes"), _color_jitter),
     "RandomRotation": (("image",), random_rotation),
-    "RandomInvert": (("image",), at_random("Invert")),
-    "RandomPosterize": (("image",), at_random("Posterize", lambda step: step.bits)),
-    "RandomSolarize": (("image",), at_random("Solarize", lambda step: step.threshold)),
-    "RandomAdjustSharpness": (("image",), at_random("Sharpness", sharpness)),
-    "RandomAutocontrast": (("image",), at_random("AutoContrast")),
-    "RandomEqualize": (("image",), at_random("Equalize")),
+    "RandomInvert": (("image", "bytes"), at_random("Invert")),
+    "RandomPosterize": (("image", "bytes"), at_random("Posterize", lambda step, lowered: step.bits)),
+    "RandomSolarize": (("image", "bytes"), at_random("Solarize", solarize_threshold)),
+    "RandomAdjustSharpness": (("image", "bytes"), at_random("Sharpness", sharpness)),
+    "RandomAutocontrast": (("image", "bytes"), at_random("AutoContrast")),
+    "RandomEqualize": (("image", "bytes"), at_random("Equalize")),
     "TrivialAugmentWide": (("image",), trivial_augment),
     "RandAugment": (("image",), rand_augment),
     "AutoAugment": (("image",), auto_augment),

@@ -10,6 +10,11 @@ enum class Registers { kEveryProcessors, kWidest };
 inline bool are_wide(Registers registers) {
   return registers == Registers::kWidest && __builtin_cpu_supports("avx2") != 0;
 }
+
+// The same, with multiplications and additions that round once.
+inline bool are_wide_and_fused(Registers registers) {
+  return are_wide(registers) && __builtin_cpu_supports("fma") != 0;
+}
 #endif
 
 }  // namespace sluice::pipeline

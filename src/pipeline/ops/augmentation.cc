@@ -80,6 +80,12 @@ constexpr std::array kKinds{
                      },
                      -kAnyLevel, kAnyLevel},
     AugmentationKind{"autocontrast", change<stretch_contrast>},
+    AugmentationKind{"tensor_autocontrast", change<stretch_tensor_contrast>},
+    AugmentationKind{"tensor_sharpness",
+                     [](double magnitude, const AffineStyle&, PlannedImage& image) {
+                       return change_tensor_sharpness(magnitude, image);
+                     },
+                     -1, kAnyLevel},
     AugmentationKind{"equalize", change<equalize_levels>},
     AugmentationKind{"invert",
                      [](double, const AffineStyle&, PlannedImage& image) -> Result<void> {

@@ -1,20 +1,23 @@
-// torchvision's ColorJitter on PIL images, v1 and v2: brightness, contrast and saturation are blends (Pillow's
-// ImageEnhance), hue turns the H of Pillow's 8-bit HSV (image_changes.h). The order of the four is drawn first, then
-// their factors.
+// torchvision's ColorJitter, v1 and v2 on PIL images and v2 on tensors: brightness, contrast and saturation are blends,
+// hue turns the H of HSV (image_changes.h). The order of the four is drawn first, then their factors.
 #include <array>
 
 #include "src/pipeline/ops/all_ops.h"
+#include "src/pipeline/ops/fields.h"
 #include "src/pipeline/ops/image_changes.h"
 
 namespace sluice::pipeline {
 namespace {
 
-constexpr std::array kJitters{change_brightness, change_contrast, change_saturation, change_hue};
+using Jitters = std::array<Result<void> (*)(float factor, PlannedImage& image), 4>;
+constexpr Jitters kJitters{change_brightness, change_contrast, change_saturation, change_hue};
+constexpr Jitters kTensorJitters{change_tensor_brightness, change_tensor_contrast, change_tensor_saturation,
+                                 change_tensor_hue};
 using Ranges = std::array<std::optional<std::array<double, 2>>, kJitters.size()>;
 
 class ColorJitter final : public Op {
  public:
-  explicit ColorJitter(const Ranges& ranges) : ranges_(ranges) {}
+  ColorJitter(const Ranges& ranges, const Jitters& jitters) : ranges_(ranges), jitters_(jitters) {}
 
   ValueKind takes() const override { return ValueKind::kImage; }
   ValueType result_of(const ValueType& input) const override { return input; }
@@ -28,13 +31,14 @@ class ColorJitter final : public Op {
     }
     for (const int number : order) {
       const auto i = static_cast<std::size_t>(number);
-      if (ranges_[i]) SLUICE_TRY_VOID(kJitters[i](factors[i], image));
+      if (ranges_[i]) SLUICE_TRY_VOID(jitters_[i](factors[i], image));
     }
     return {};
   }
 
  private:
   Ranges ranges_;
+  Jitters jitters_;
 };
 
 }  // namespace
@@ -54,7 +58,7 @@ OpPointer parse_color_jitter(JsonReader& reader) {
       reader.fail(kNames[i],
                   is_hue ? "must be two rising numbers from -0.5 to 0.5" : "must be two rising numbers from 0");
   }
-  return std::make_unique<ColorJitter>(ranges);
+  return std::make_unique<ColorJitter>(ranges, read_is_tensor(reader) ? kTensorJitters : kJitters);
 }
 
 }  // namespace sluice::pipeline

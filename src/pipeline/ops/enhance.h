@@ -27,17 +27,20 @@ void adjust_hue(float factor, Pixels pixels);
 // image stay as they are. REQUIRES: `from` has the bytes of `size`, `to` those of `part`, and they do not overlap
 void adjust_sharpness(float factor, ImageSize size, std::span<const std::uint8_t> from, const Box& part, Pixels to);
 
+// torchvision's second generation's on a tensor of bytes, which smooths to whole numbers. `change`: the factor less 1.
+void adjust_tensor_sharpness(double change, ImageSize size, std::span<const std::uint8_t> from, const Box& part,
+                             Pixels to);
+
 // ImageOps. REQUIRES: 1 <= bits <= 8
 void posterize(int bits, Pixels pixels);
 void solarize(double threshold, Pixels pixels);
 void invert(Pixels pixels);
-void autocontrast(Pixels pixels);
-void equalize(Pixels pixels);
 
-// The last two in two steps: a table for each channel from all pixels, and what it makes of any of them.
+// And in two steps: a table for each channel from all pixels, and what it makes of any of them.
 using ChannelTables = std::array<std::array<std::uint8_t, 256>, 3>;
 ChannelTables autocontrast_tables(std::span<const std::uint8_t> pixels);
 ChannelTables equalize_tables(std::span<const std::uint8_t> pixels);
+ChannelTables tensor_autocontrast_tables(std::span<const std::uint8_t> pixels);  // torchvision's, second generation
 void look_up(const ChannelTables& tables, Pixels pixels);
 
 }  // namespace sluice::pipeline

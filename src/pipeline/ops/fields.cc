@@ -92,6 +92,13 @@ int read_generation(JsonReader& reader) {
   return generation;
 }
 
+bool read_is_tensor(JsonReader& reader) {
+  std::string name = "image";
+  if (reader.find("arithmetic") != nullptr) reader.required("arithmetic", name);
+  if (name != "image" && name != "tensor") reader.fail("arithmetic", "must be \"image\" or \"tensor\"");
+  return name == "tensor";
+}
+
 void read_border(JsonReader& reader, Padding& padding) {
   std::string mode = "constant";
   if (reader.find("mode") != nullptr) reader.required("mode", mode);

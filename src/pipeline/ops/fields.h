@@ -44,6 +44,10 @@ std::array<std::uint8_t, 3> read_fill(JsonReader& reader);
 // "generation": 1 or 2, of torchvision's transforms, where they draw differently. 1 if there is none.
 int read_generation(JsonReader& reader);
 
+// "arithmetic": "image" or "tensor", of colours: Pillow's, or that of torchvision's second generation on tensors of
+// bytes. Whether it is the latter; Pillow's if there is none.
+bool read_is_tensor(JsonReader& reader);
+
 // "mode" and "fill" of a border, black and constant if there are none.
 void read_border(JsonReader& reader, Padding& padding);
 

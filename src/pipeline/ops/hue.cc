@@ -3,35 +3,10 @@
 // differences, a saturation on two bytes, and a channel of the result on three. hue_test.cc compares them.
 #include "src/pipeline/ops/hue.h"
 
-#include <algorithm>
-#include <array>
-#include <bit>
+#include "src/pipeline/ops/pixel_blocks.h"
 
 namespace sluice::pipeline {
 namespace {
-
-constexpr std::size_t kBlock = 64;  // pixels
-
-// The loop over it has no branches, so that it becomes vectors.
-struct Block {
-  std::array<std::uint8_t, kBlock> red;
-  std::array<std::uint8_t, kBlock> green;
-  std::array<std::uint8_t, kBlock> blue;
-};
-
-// `yes` or `no`, without the branch that a conditional expression may become.
-[[gnu::always_inline]] inline std::int32_t chosen(bool condition, std::int32_t yes, std::int32_t no) {
-  const std::int32_t mask = -static_cast<std::int32_t>(condition);
-  return (yes & mask) | (no & ~mask);
-}
-
-[[gnu::always_inline]] inline float chosen(bool condition, float yes, float no) {
-  return std::bit_cast<float>(chosen(condition, std::bit_cast<std::int32_t>(yes), std::bit_cast<std::int32_t>(no)));
-}
-
-// Of values: std::max, which takes references, keeps loops from becoming vectors.
-[[gnu::always_inline]] inline std::int32_t larger(std::int32_t a, std::int32_t b) { return a > b ? a : b; }
-[[gnu::always_inline]] inline std::int32_t smaller(std::int32_t a, std::int32_t b) { return a < b ? a : b; }
 
 // Pillow's H of a pixel, whose share of the circle is a float. Grey pixels have any.
 [[gnu::always_inline]] inline std::int32_t hue_of(std::int32_t r, std::int32_t g, std::int32_t b, std::int32_t largest,
@@ -79,23 +54,7 @@ struct Block {
 }
 
 [[gnu::always_inline]] inline void turn_all(std::int32_t turn, Pixels pixels) {
-  Block block{};
-  const auto turn_some = [&](std::uint8_t * rgb, std::size_t count) __attribute__((always_inline)) {
-    for (std::size_t i = 0; i < count; ++i) {
-      block.red[i] = rgb[3 * i];
-      block.green[i] = rgb[3 * i + 1];
-      block.blue[i] = rgb[3 * i + 2];
-    }
-    turn_block(turn, block);
-    for (std::size_t i = 0; i < count; ++i) {
-      rgb[3 * i] = block.red[i];
-      rgb[3 * i + 1] = block.green[i];
-      rgb[3 * i + 2] = block.blue[i];
-    }
-  };
-  std::size_t start = 0;
-  for (; start + kBlock * 3 <= pixels.size(); start += kBlock * 3) turn_some(&pixels[start], kBlock);
-  if (start < pixels.size()) turn_some(&pixels[start], (pixels.size() - start) / 3);
+  change_blocks([turn](Block & block) __attribute__((always_inline)) { turn_block(turn, block); }, pixels);
 }
 
 #if defined(__x86_64__)
