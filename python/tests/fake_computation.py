@@ -111,6 +111,9 @@ class _NativeFolder(torch.utils.data.Dataset):
                 return [make(transforms, InterpolationMode(kind))]
             return [v2.PILToTensor(), make(v2, InterpolationMode(kind)), transforms.ToPILImage()]
 
+        def colouring(op: dict, make: Any) -> list:
+            return [v2.PILToTensor(), make(v2), transforms.ToPILImage()] if op.get("arithmetic") == "tensor" else [make(transforms)]
+
         makers = {
             "decode_rgb": lambda op: [],
             "random_resized_crop": lambda op: resizing(op, lambda of, kind: of.RandomResizedCrop(op["size"], op["scale"], op["ratio"], interpolation=kind)),
@@ -118,8 +121,8 @@ class _NativeFolder(torch.utils.data.Dataset):
             "random_crop": lambda op: [(v2 if op.get("generation") == 2 else transforms).RandomCrop(op["size"], None, op.get("pad_if_needed", False))],
             "pad": lambda op: [transforms.Pad(op["padding"], tuple(op.get("fill", [0])), op.get("mode", "constant"))],
             "random_vertical_flip": lambda op: [transforms.RandomVerticalFlip(op["p"])],
-            "random_grayscale": lambda op: [transforms.RandomGrayscale(op["p"])],
-            "color_jitter": lambda op: [transforms.ColorJitter(**{name: tuple(value) for name, value in op.items() if name != "op"})],
+            "random_grayscale": lambda op: colouring(op, lambda of: of.RandomGrayscale(op["p"])),
+            "color_jitter": lambda op: colouring(op, lambda of: of.ColorJitter(**{name: tuple(value) for name, value in op.items() if type(value) is list})),
             "to_float": lambda op: [v2.ToImage(), v2.ToDtype(torch.float32, scale=op.get("scale", True))],
             "random_erasing": lambda op: [transforms.RandomErasing(op["p"], op["scale"], op["ratio"], op["value"])],
             "center_crop": lambda op: [transforms.CenterCrop(op["size"])],
@@ -133,7 +136,7 @@ class _NativeFolder(torch.utils.data.Dataset):
             "solarize": transforms.functional.solarize,
         }
         makers |= {
-            "grayscale": lambda op: [transforms.Grayscale(3)],
+            "grayscale": lambda op: colouring(op, lambda of: of.Grayscale(3)),
             "random_rotation": lambda op: [transforms.RandomRotation(op["degrees"], InterpolationMode(op["interpolation"]), fill=op.get("fill", 0))],
             "augment": lambda op: [lambda image: augmentations[op["name"]](image, *op["magnitudes"])],
             "random_apply": lambda op: [v2.RandomApply([step for inner in op["ops"] for step in makers[inner["op"]](inner)], op["p"])],

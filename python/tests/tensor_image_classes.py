@@ -16,6 +16,9 @@ from torchvision.transforms import v2
 
 MEAN, STD = [0.485, 0.456, 0.406], [0.229, 0.224, 0.225]
 TRAINING = v2.Compose([v2.RandomResizedCrop(24), v2.RandomHorizontalFlip(), v2.ToDtype(torch.float32, scale=True), v2.Normalize(MEAN, STD)])
+COLOURED = v2.Compose([
+    v2.RandomResizedCrop(24), v2.RandomHorizontalFlip(), v2.ColorJitter(0.4, 0.4, 0.4, 0.1), v2.RandomGrayscale(0.3), v2.ToDtype(torch.float32, scale=True), v2.Normalize(MEAN, STD)
+])  # fmt: skip
 RESIZE = v2.Resize((20, 30))
 SCALED = transforms.Compose([v2.Resize((20, 30)), transforms.ConvertImageDtype(torch.float32), transforms.Normalize(MEAN, STD)])
 
@@ -134,6 +137,7 @@ NATIVE = {
 } | {
     "first generation": lambda paths: Tutorial(paths, transforms.Compose([transforms.CenterCrop(30), transforms.RandomVerticalFlip(), transforms.ConvertImageDtype(torch.float32)])),
     "target": lambda paths: Tutorial(paths, target_transform=next_one),
+    "coloured": lambda paths: Colours(paths, COLOURED),
     "scaled": lambda paths: Colours(paths, SCALED),
 }  # fmt: skip
 

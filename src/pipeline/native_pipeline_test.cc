@@ -151,9 +151,10 @@ TEST_CASE("an operation that makes a huge image fails before it takes the memory
 
 // One of the augmentations, with one to three magnitudes.
 nlohmann::json any_augmentation(TorchRandom& random) {
-  const char* const names[] = {"identity",  "shear_x", "shear_y",   "translate_x", "translate_y",
-                               "rotate",    "color",   "sharpness", "contrast",    "brightness",
-                               "posterize", "invert",  "solarize",  "equalize",    "autocontrast"};
+  const char* const names[] = {"identity",   "shear_x",   "shear_y",  "translate_x",      "translate_y",
+                               "rotate",     "color",     "contrast", "sharpness",        "tensor_sharpness",
+                               "brightness", "posterize", "invert",   "autocontrast",     "tensor_autocontrast",
+                               "solarize",   "equalize"};
   const std::string name = names[random.randint(0, std::size(names))];
   nlohmann::json augmentation = {{"name", name}, {"magnitudes", nlohmann::json::array()}};
   for (auto count = random.randint(1, 4); count > 0; --count) {
@@ -161,7 +162,7 @@ nlohmann::json any_augmentation(TorchRandom& random) {
     const auto whole = random.randint(1, name == "posterize" ? 9 : 60);
     augmentation["magnitudes"].push_back(is_whole ? nlohmann::json(whole) : nlohmann::json(random.uniform(0, 200)));
     if (!is_whole && (name.starts_with("shear") || random.chance(0.5))) augmentation["magnitudes"].back() = 0.3;
-    if (name == "identity" || name == "invert" || name == "equalize" || name == "autocontrast")
+    if (name == "identity" || name == "invert" || name == "equalize" || name.ends_with("autocontrast"))
       augmentation["magnitudes"].back() = 0;
   }
   if (name != "posterize") augmentation["signed"] = random.chance(0.5);
@@ -204,6 +205,8 @@ nlohmann::json any_op(TorchRandom& random) {
   if (name == "pad") op["mode"] = random.chance(0.5) ? "reflect" : "symmetric";
   if (name == "color_jitter") op["hue"] = range(-0.5F, 0.5F);
   if (name == "color_jitter") op["saturation"] = range(0.0F, 9.0F);
+  if (name == "color_jitter") op["contrast"] = range(0.0F, 9.0F);
+  if (name == "color_jitter" || name.ends_with("grayscale")) op["arithmetic"] = random.chance(0.5) ? "tensor" : "image";
   if (name == "random_rotation") op["degrees"] = range(-400.0F, 400.0F);
   if (name == "random_augment") op["choices"] = {any_augmentation(random), any_augmentation(random)};
   if (name == "random_apply") op["ops"] = {any_op(random), any_op(random)};

@@ -74,5 +74,33 @@ TEST_CASE("sharpness blends with the smoothed image and keeps the border") {
   CHECK(to == from);  // no pixel has eight around it
 }
 
+TEST_CASE("a tensor's contrast is stretched in float32, which may miss the last level") {
+  Bytes pixels{50, 7, 0, 60, 7, 255, 100, 7, 10, 150, 7, 20};
+  look_up(tensor_autocontrast_tables(pixels), pixels);
+  CHECK(pixels == Bytes{0, 7, 0, 25, 7, 255, 127, 7, 10, 254, 7, 20});
+}
+
+TEST_CASE("a tensor's sharpness blends with whole numbers and keeps the border") {
+  struct Case {
+    double change;
+    std::uint8_t want;
+  };
+  for (const auto& [change, want] : {Case{-1, 50}, Case{-0.5, 90}, Case{0, 130}, Case{1, 210}, Case{9, 255}}) {
+    CAPTURE(change);
+    Bytes from(std::size_t{3} * 9, 0);
+    for (std::size_t channel = 0; channel < 3; ++channel) from[4 * 3 + channel] = 130;
+    Bytes to(from.size());
+    adjust_tensor_sharpness(change, {3, 3}, from, {0, 0, 3, 3}, to);
+    Bytes whole = from;
+    for (std::size_t channel = 0; channel < 3; ++channel) whole[4 * 3 + channel] = want;
+    CHECK(to == whole);
+    Bytes middle(3);
+    adjust_tensor_sharpness(change, {3, 3}, from, {1, 1, 1, 1}, middle);
+    CHECK(middle == Bytes(3, want));
+    adjust_tensor_sharpness(change, {1, 9}, from, {0, 0, 1, 9}, to);
+    CHECK(to == from);
+  }
+}
+
 }  // namespace
 }  // namespace sluice::pipeline
