@@ -82,8 +82,8 @@ Table equalize_table(const Histogram& histogram) {
   });
 }
 
-// Makes `part` of what has sharpened(byte, stride) of each byte that others are around, and the outermost pixels as they
-// are. `stride`: from a row of `from` to the next.
+// Makes `part` of what has sharpened(byte, stride) of each byte that others are around, and the outermost pixels as
+// they are. `stride`: from a row of `from` to the next.
 template <typename Sharpened>
 void make_sharp(Sharpened sharpened, ImageSize size, std::span<const std::uint8_t> from, const Box& part, Pixels to) {
   const std::size_t stride = bytes_of({1, size.width});

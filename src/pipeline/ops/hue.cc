@@ -54,7 +54,8 @@ namespace {
 }
 
 [[gnu::always_inline]] inline void turn_all(std::int32_t turn, Pixels pixels) {
-  change_blocks([turn](Block & block) __attribute__((always_inline)) { turn_block(turn, block); }, pixels);
+  change_blocks(
+      [turn](Block & block) __attribute__((always_inline)) { turn_block(turn, block); }, pixels);
 }
 
 #if defined(__x86_64__)

@@ -67,7 +67,8 @@ Result<void> change_tensor_brightness(float factor, PlannedImage& image) {
 
 Result<void> change_tensor_contrast(float factor, PlannedImage& image) {
   const auto blend_with_mean = [factor](Pixels all) -> ChangeEach {
-    return [level = mean_grey_of_tensor(all), factor](Pixels pixels) { blend_tensor_from_level(level, factor, pixels); };
+    return
+        [level = mean_grey_of_tensor(all), factor](Pixels pixels) { blend_tensor_from_level(level, factor, pixels); };
   };
   return change_by_all(blend_with_mean, image);
 }

@@ -1,6 +1,6 @@
-// The changes of enhance.h and tensor_color.h to an image whose pixels are computed late. Those of each pixel wait (late_change.h). Those
-// that look at all pixels first do that at once, exactly, and only what they then do to each pixel waits; relaxed, they
-// wait as a whole, and look at what is left of the image.
+// The changes of enhance.h and tensor_color.h to an image whose pixels are computed late. Those of each pixel wait
+// (late_change.h). Those that look at all pixels first do that at once, exactly, and only what they then do to each
+// pixel waits; relaxed, they wait as a whole, and look at what is left of the image.
 //
 // Errors: those of PlannedImage::pixels. Thread safety: pure functions.
 #pragma once

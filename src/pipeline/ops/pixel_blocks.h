@@ -56,7 +56,7 @@ template <typename See>
 template <typename Change>
 [[gnu::always_inline]] inline void change_blocks(Change change, Pixels pixels) {
   std::uint8_t* rgb = pixels.data();
-  const auto change_some = [&](Block& block, std::size_t count) __attribute__((always_inline)) {
+  const auto change_some = [&](Block & block, std::size_t count) __attribute__((always_inline)) {
     change(block);
     for (std::size_t i = 0; i < count; ++i) {
       rgb[3 * i] = block.red[i];

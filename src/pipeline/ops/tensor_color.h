@@ -1,8 +1,8 @@
 // The colours of torchvision's second generation on tensors of bytes, byte for byte: torch's float32, truncated. The
 // pixels are RGB without gaps, as everywhere here.
 //
-// torch adds a multiple of one tensor to another with one rounding on processors with AVX2 and FMA, in whole vectors and
-// in what is left of them. On others it rounds twice, which these do not do: clients ask their torch first.
+// torch adds a multiple of one tensor to another with one rounding on processors with AVX2 and FMA, in whole vectors
+// and in what is left of them. On others it rounds twice, which these do not do: clients ask their torch first.
 //
 // Processors with AVX2 have versions of their own, which compute the same. Thread safety: pure functions.
 #pragma once

@@ -32,12 +32,18 @@ TEST_CASE("a tensor's colours are torchvision's") {
   const Bytes colours{250, 9, 228, 30, 200, 90, 255, 255, 255, 7, 7, 7};
   const auto made = [&](auto change) { return changed(change, colours); };
   for (const Registers registers : kAllRegisters) {
-    CHECK(made([&](Pixels pixels) { make_tensor_grey(pixels, registers); }) == Bytes{105, 105, 105, 136, 136, 136, 254, 254, 254, 6, 6, 6});
-    CHECK(made([&](Pixels pixels) { blend_tensor_from_level(0, 1.3F, pixels, registers); }) == Bytes{255, 11, 255, 39, 255, 116, 255, 255, 255, 9, 9, 9});
-    CHECK(made([&](Pixels pixels) { blend_tensor_from_level(125.75F, 0.7F, pixels, registers); }) == Bytes{212, 44, 197, 58, 177, 100, 216, 216, 216, 42, 42, 42});
-    CHECK(made([&](Pixels pixels) { blend_tensor_from_greys(1.4F, pixels, registers); }) == Bytes{255, 0, 255, 0, 225, 71, 255, 255, 255, 7, 7, 7});
-    CHECK(made([&](Pixels pixels) { turn_tensor_hues(0.1F, pixels, registers); }) == Bytes{250, 9, 83, 30, 200, 192, 255, 255, 255, 7, 7, 7});
-    CHECK(made([&](Pixels pixels) { turn_tensor_hues(-0.5F, pixels, registers); }) == Bytes{9, 250, 31, 200, 30, 140, 255, 255, 255, 7, 7, 7});
+    CHECK(made([&](Pixels pixels) { make_tensor_grey(pixels, registers); }) ==
+          Bytes{105, 105, 105, 136, 136, 136, 254, 254, 254, 6, 6, 6});
+    CHECK(made([&](Pixels pixels) { blend_tensor_from_level(0, 1.3F, pixels, registers); }) ==
+          Bytes{255, 11, 255, 39, 255, 116, 255, 255, 255, 9, 9, 9});
+    CHECK(made([&](Pixels pixels) { blend_tensor_from_level(125.75F, 0.7F, pixels, registers); }) ==
+          Bytes{212, 44, 197, 58, 177, 100, 216, 216, 216, 42, 42, 42});
+    CHECK(made([&](Pixels pixels) { blend_tensor_from_greys(1.4F, pixels, registers); }) ==
+          Bytes{255, 0, 255, 0, 225, 71, 255, 255, 255, 7, 7, 7});
+    CHECK(made([&](Pixels pixels) { turn_tensor_hues(0.1F, pixels, registers); }) ==
+          Bytes{250, 9, 83, 30, 200, 192, 255, 255, 255, 7, 7, 7});
+    CHECK(made([&](Pixels pixels) { turn_tensor_hues(-0.5F, pixels, registers); }) ==
+          Bytes{9, 250, 31, 200, 30, 140, 255, 255, 255, 7, 7, 7});
     CHECK(mean_grey_of_tensor(colours, registers) == 125.25F);
   }
 }
@@ -49,7 +55,8 @@ TEST_CASE("images of any size change to their last pixel, whatever the processor
     const auto compare = [&](auto change) {
       Bytes want;
       for (std::size_t i = 0; i < before.size(); i += 3) {
-        Bytes pixel(before.begin() + static_cast<std::ptrdiff_t>(i), before.begin() + static_cast<std::ptrdiff_t>(i) + 3);
+        Bytes pixel(before.begin() + static_cast<std::ptrdiff_t>(i),
+                    before.begin() + static_cast<std::ptrdiff_t>(i) + 3);
         change(Pixels(pixel), Registers::kEveryProcessors);
         want.insert(want.end(), pixel.begin(), pixel.end());
       }
