@@ -1,5 +1,5 @@
 """A batch as tensors plus structure. The tensors travel through the arena. The structure (dicts, lists, strings, named tuples ...) is a pickle in
-which tensor n is the persistent id n. The id (n, shape, strides, offset) is a view of tensor n: so a tensor keeps its strides, and those that share
+which the place n stands for tensor n. The place (n, shape, strides, offset) is a view of tensor n: so a tensor keeps its strides, and those that share
 memory share it again, as after torch's own way from a worker.
 
 Only plain, dense CPU tensors of the listed types take the fast way. All others (subclasses, sparse tensors, tensors that require gradients) are pickled
@@ -51,7 +51,7 @@ def travels_in_arena(value: object) -> bool:
 
 # The number of a carried tensor; shape, strides and offset of a view of it, in elements. Without an offset it is a copy with these strides.
 _View = tuple[int, tuple[int, ...], tuple[int, ...], "int | None"]
-_Id = int | _View
+_Place = int | _View
 _MOST_GAPS = 2  # How many times the elements of some tensors the memory may hold that is carried for them.
 
 
@@ -103,9 +103,9 @@ def _is_whole(value: torch.Tensor | Stack) -> bool:
     return type(value) is Stack or is_plain(value)
 
 
-def _views(tensors: list[torch.Tensor | Stack]) -> tuple[list[torch.Tensor | Stack], list[_Id]]:
-    """What has to be carried for `tensors`, and the persistent id of each. Plain ones that share no memory are carried as they are, with their numbers
-    as ids."""
+def _views(tensors: list[torch.Tensor | Stack]) -> tuple[list[torch.Tensor | Stack], list[_Place]]:
+    """What has to be carried for `tensors`, and the place of each. Plain ones that share no memory are carried as they are, with their numbers
+    as places."""
     of_memory: dict[Any, list[int]] = {}
     for number, tensor in enumerate(tensors):
         memory = ("alone", number) if type(tensor) is Stack or tensor.numel() == 0 else (tensor.untyped_storage().data_ptr(), tensor.dtype)
@@ -113,11 +113,11 @@ def _views(tensors: list[torch.Tensor | Stack]) -> tuple[list[torch.Tensor | Sta
     if len(of_memory) == len(tensors) and all(map(_is_whole, tensors)):
         return tensors, list(range(len(tensors)))
     carried: list[torch.Tensor | Stack] = []
-    ids: list[_Id] = [0] * len(tensors)
+    places: list[_Place] = [0] * len(tensors)
     for members in of_memory.values():
         for group in _overlapping(tensors, members):
-            _carry_group(tensors, group, carried, ids)
-    return carried, ids
+            _carry_group(tensors, group, carried, places)
+    return carried, places
 
 
 def _overlapping(tensors: list[Any], members: list[int]) -> list[list[int]]:
@@ -134,11 +134,11 @@ def _overlapping(tensors: list[Any], members: list[int]) -> list[list[int]]:
     return groups
 
 
-def _carry_group(tensors: list[Any], group: list[int], carried: list[Any], ids: list[_Id]) -> None:
-    """Adds to `carried` and `ids` what these tensors, which overlap, need: the part of the memory that they use. A part that is mostly gaps is not
+def _carry_group(tensors: list[Any], group: list[int], carried: list[Any], places: list[_Place]) -> None:
+    """Adds to `carried` and `places` what these tensors, which overlap, need: the part of the memory that they use. A part that is mostly gaps is not
     carried: then each comes by itself."""
     if len(group) == 1 and _is_whole(tensors[group[0]]):
-        ids[group[0]] = len(carried)
+        places[group[0]] = len(carried)
         carried.append(tensors[group[0]])
         return
     start = tensors[group[0]].storage_offset()
@@ -146,7 +146,7 @@ def _carry_group(tensors: list[Any], group: list[int], carried: list[Any], ids: 
     has_gaps = end - start > _MOST_GAPS * sum(tensors[number].numel() for number in group)
     for number in group:
         tensor = tensors[number]
-        ids[number] = (len(carried), tuple(tensor.shape), tensor.stride(), None if has_gaps else tensor.storage_offset() - start)
+        places[number] = (len(carried), tuple(tensor.shape), tensor.stride(), None if has_gaps else tensor.storage_offset() - start)
         if has_gaps:
             carried.append(tensor)
     if not has_gaps:
@@ -159,29 +159,42 @@ def _reach(tensor: torch.Tensor) -> int:
 
 
 class _Carrying:
-    """A pickler's part that leaves the tensors out."""
+    """A pickler's part that leaves the tensors out.
 
-    def __init__(self, file: io.BytesIO, ids: list[_Id] | None = None) -> None:
-        """`ids`: instead of their numbers, of the tensors in the order in which they are met."""
+    It reduces them. A persistent id would do, too, but is asked for before everything else: a call of Python for each number in a batch's lists, which
+    takes 5 to 20 times as long as pickling them."""
+
+    def __init__(self, file: io.BytesIO, places: list[_Place] | None = None) -> None:
+        """`places`: instead of their numbers, of the tensors in the order in which they are met."""
         # multiprocessing's, so torch's: what objects make of the protocol shows. By version 5 numpy's read-only arrays stay read-only.
         super().__init__(file, pickle.DEFAULT_PROTOCOL)  # type: ignore[call-arg]
         self.tensors: list[torch.Tensor | Stack] = []
-        self._numbers: dict[int, int] = {}
-        self._ids = ids
+        self._places = places
 
-    def persistent_id(self, obj: Any) -> _Id | None:
+    def reducer_override(self, obj: Any) -> Any:
+        """The same tensor twice in a batch comes here once and stays one tensor, as it would through pickle."""
         if not _is_carried(obj):
-            return None
-        # The same tensor twice in a batch stays one tensor, as it would through pickle.
-        if id(obj) not in self._numbers:
-            self._numbers[id(obj)] = len(self.tensors)
-            self.tensors.append(obj)
-        number = self._numbers[id(obj)]
-        return number if self._ids is None else self._ids[number]
+            return self._reduce_otherwise(obj)
+        number = len(self.tensors)
+        self.tensors.append(obj)
+        return carried_tensor, (number if self._places is None else self._places[number],)
+
+    def _reduce_otherwise(self, obj: Any) -> Any:
+        """What the pickler does on its own."""
+        return NotImplemented
+
+
+def carried_tensor(place: Any) -> torch.Tensor:
+    """What a structure calls for each of its tensors. The reader of structures has its own in the place of this."""
+    raise pickle.UnpicklingError(f"tensor {place} has travelled beside this pickle")
 
 
 class _Packer(_Carrying, _BasePickler):
-    pass
+    def _reduce_otherwise(self, obj: Any) -> Any:
+        return _reduce_of_base(self, obj)
+
+
+_reduce_of_base = getattr(_BasePickler, "reducer_override", _Carrying._reduce_otherwise)
 
 
 class _PackerAtHome(_Carrying, pickle.Pickler):
@@ -195,23 +208,29 @@ class _PackerInFork(_Carrying, ForkingPickler):
 _Kind = type[_Packer | _PackerAtHome | _PackerInFork]
 
 
+_NAME_OF_CARRIED = (__name__, carried_tensor.__name__)
+
+
 class _Unpacker(PickleReader):
     def __init__(self, structure: bytes, tensors: list[torch.Tensor]) -> None:
         super().__init__(io.BytesIO(structure))
         self._tensors = tensors
         self._views: dict[_View, torch.Tensor] = {}
 
-    def persistent_load(self, pid: Any) -> torch.Tensor:
-        if type(pid) is int:
-            return self._tensors[pid]
-        if pid not in self._views:
-            number, shape, strides, offset = pid
+    def find_class(self, module: str, name: str) -> Any:
+        return self._carried if (module, name) == _NAME_OF_CARRIED else super().find_class(module, name)
+
+    def _carried(self, place: Any) -> torch.Tensor:
+        if type(place) is int:
+            return self._tensors[place]
+        if place not in self._views:
+            number, shape, strides, offset = place
             carried = self._tensors[number]
             if offset is None:
-                self._views[pid] = torch.empty_strided(shape, strides, dtype=carried.dtype).copy_(carried)
+                self._views[place] = torch.empty_strided(shape, strides, dtype=carried.dtype).copy_(carried)
             else:
-                self._views[pid] = carried.as_strided(shape, strides, carried.storage_offset() + offset)
-        return self._views[pid]
+                self._views[place] = carried.as_strided(shape, strides, carried.storage_offset() + offset)
+        return self._views[place]
 
 
 def pack(batch: Any) -> tuple[list[torch.Tensor | Stack], bytes]:
@@ -227,12 +246,12 @@ def pack_for_a_fork(batch: Any) -> tuple[list[torch.Tensor | Stack], bytes]:
 
 def _packed(batch: Any, kind: _Kind) -> tuple[list[torch.Tensor | Stack], bytes]:
     if type(batch) is list and all(map(_is_carried, batch)) and len(set(map(id, batch))) == len(batch):
-        tensors, ids = _views(batch)
-        if ids == list(range(len(batch))):
+        tensors, places = _views(batch)
+        if places == list(range(len(batch))):
             return tensors, b""
     packer, structure = _dumped(batch, kind)
-    tensors, ids = _views(packer.tensors)
-    return tensors, structure if ids == list(range(len(tensors))) else _dumped(batch, kind, ids)[1]
+    tensors, places = _views(packer.tensors)
+    return tensors, structure if places == list(range(len(tensors))) else _dumped(batch, kind, places)[1]
 
 
 def detached(batch: Any) -> Any:
@@ -246,9 +265,9 @@ def detached(batch: Any) -> Any:
         return batch
 
 
-def _dumped(batch: Any, kind: _Kind, ids: list[_Id] | None = None) -> tuple[_Carrying, bytes]:
+def _dumped(batch: Any, kind: _Kind, places: list[_Place] | None = None) -> tuple[_Carrying, bytes]:
     file = io.BytesIO()
-    packer = kind(file, ids)
+    packer = kind(file, places)
     packer.dump(batch)
     return packer, file.getvalue()
 

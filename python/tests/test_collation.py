@@ -15,8 +15,9 @@ import torch
 from torch.utils.data._utils import collate as torch_collate
 from torch.utils.data import DataLoader as TorchLoader, default_collate
 
+from sluice import structure
 from sluice.collation import collate
-from sluice.structure import Stack, detached, layout, pack, unpack
+from sluice.structure import Stack, detached, layout, pack, pack_for_a_fork, unpack
 from test_loader import equal
 
 Point = collections.namedtuple("Point", "x y")
@@ -196,6 +197,16 @@ def test_tensors_keep_their_strides_and_what_they_share(name):
         for of in (batch, found):
             members(of)[0].fill_(-1.0)
         assert equal(found, batch)
+
+
+@pytest.mark.parametrize("way", [pack, pack_for_a_fork, detached])
+def test_values_within_a_batch_call_no_python(monkeypatch, way):
+    """A call for each would take many times as long as pickling does."""
+    seen: list = []
+    monkeypatch.setattr(structure, "_is_carried", lambda value: seen.append(value) or structure.travels_in_arena(value))
+    mask = torch.ones(3)
+    way({"ids": [list(range(1000)), ("a", None, 1.5, b"b", {2}, {"c": True})], "mask": mask})
+    assert [value for value in seen if value is not mask and value is not structure.carried_tensor] == []
 
 
 FAULTS = """
