@@ -12,7 +12,7 @@ from collections import deque
 from dataclasses import dataclass
 from typing import Any
 
-import torch
+from torch.utils.data._utils.collate import collate_tensor_fn
 
 from sluice.answer import Answer
 from sluice.arena import Arena
@@ -71,7 +71,8 @@ class ForkSlots:
         tensors, structure = pack_for_a_fork(batch)
         descriptors, nbytes = layout(tensors)
         if nbytes > _SLOT_BYTES:
-            return unpack(structure, [torch.stack(tensor.tensors) if type(tensor) is Stack else tensor for tensor in tensors])
+            # As torch's workers stack: the tensor is in shared memory at once, where it would have to be copied to otherwise.
+            return unpack(structure, [collate_tensor_fn(tensor.tensors) if type(tensor) is Stack else tensor for tensor in tensors])
         return Packed(write(tensors, descriptors, self._arena.memory, slot * _SLOT_BYTES), structure)
 
     def trim(self) -> None:
