@@ -61,7 +61,7 @@ def dump(value: Any, bytes_max: int, with_generators: bool, light: bool = False,
 
     pickler = (_Pickler if parts is None else _PicklerOfParts)(file, protocol=_PROTOCOL, buffer_callback=keep_in_pickle)
     pickler.with_generators, pickler.is_light, pickler.shared_memory = with_generators, light, _SharedMemory()
-    pickler.modules, pickler.sentinels, pickler.parts = set(), {}, parts
+    pickler.modules, pickler.sentinels, pickler.parts, pickler.room = set(), {}, parts, file
     pickler.dump(value)
     if parts is not None and parts.are_shared(set(pickler.memo.copy())):
         raise NotLight("it has many objects, some of them in two places")
@@ -87,7 +87,13 @@ class _BoundedFile(io.BytesIO):
 
     def count(self, nbytes: int) -> None:
         self._bytes_left -= nbytes
-        if self._bytes_left < 0:
+        self.require(0)
+
+    def require(self, nbytes: int) -> None:
+        """Raises what writing so many would raise: before they are copied for that, which may read a file of any size."""
+        if self._is_light and nbytes > _LIGHT_OBJECTS_BYTES:
+            raise NotLight("it has a large array that is copied to be pickled")
+        if nbytes > self._bytes_left:
             raise TooLarge(f"the pickled dataset has more than the {self._bytes_max} bytes that can be sent")
 
 
@@ -97,6 +103,7 @@ class _Pickler(cloudpickle.Pickler):
     modules: set[str]  # Whose code is pickled by its name.
     sentinels: dict[type, dict[int, tuple[str, str]]]  # Where modules have objects of a type, by their identity.
     parts: PlainParts | None
+    room: _BoundedFile
     _epochs: tuple[torch.Tensor, ...] = ()  # Shared memory that may travel: it says which epoch begins, and is read as it begins.
 
     def reducer_override(self, obj: Any) -> Any:
@@ -135,8 +142,10 @@ class _Pickler(cloudpickle.Pickler):
             return _reduce_generator(obj) or self._reduce_own_generator(obj)
         elif "numpy" in sys.modules:
             numpy = sys.modules["numpy"]
-            if isinstance(obj, numpy.ndarray) and self.shared_memory.has_array(obj):
-                raise NotSendable("it holds an array over shared memory, which this process may change at any time")
+            if isinstance(obj, numpy.ndarray):
+                if self.shared_memory.has_array(obj):
+                    raise NotSendable("it holds an array over shared memory, which this process may change at any time")
+                self.room.require(0 if _is_pickled_uncopied(obj) else obj.nbytes)
             if isinstance(obj, (numpy.random.Generator, numpy.random.RandomState, numpy.random.BitGenerator)):
                 return _reduce_generator(obj) or self._reduce_own_generator(obj)
         if (place := self._place_of_sentinel(obj)) is not None:
@@ -251,6 +260,11 @@ def _is_by_bytes(tensor: torch.Tensor) -> bool:
     """Whether its own bytes are pickled. torch's way takes the whole storage along for each of its views, and 100 microseconds. One whose elements
     overlap has fewer bytes there."""
     return tensor.dtype in NOT_PICKLED_BY_TORCH or tensor.nbytes <= tensor.untyped_storage().nbytes()
+
+
+def _is_pickled_uncopied(array: Any) -> bool:
+    """Whether numpy hands over the array's own memory, or its objects. Of a class of its own, such as numpy.memmap, it makes bytes first."""
+    return array.dtype.hasobject or (type(array) is sys.modules["numpy"].ndarray and (array.flags.c_contiguous or array.flags.f_contiguous))
 
 
 def _tensor(memory: Any, dtype: str, shape: tuple, strides: tuple | None = None) -> torch.Tensor:

@@ -9,9 +9,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy
 import pytest
 import torch
 
+from sluice.failures import NotLight, TooLarge
 from sluice.pickling import dump
 
 PACKAGES = Path(__file__).resolve().parent.parent
@@ -36,6 +38,29 @@ def test_tensors_come_back_as_they_were(case):
     for before, after in zip(tensors, pickle.loads(pickled, buffers=arrays), strict=True):
         assert (after.dtype, after.shape, after.stride()) == (before.dtype, before.shape, before.stride())
         assert 0 in before.stride() or torch.equal(before, after)
+
+
+@pytest.mark.parametrize("of", ["a file", "no order", "a class of its own"])
+@pytest.mark.parametrize("light, refusal", [(True, NotLight), (False, TooLarge)])
+def test_an_array_that_cannot_be_sent_is_not_copied_first(tmp_path, of, light, refusal):
+    """Of a terabyte, which no memory holds and no test may read. numpy makes bytes of these before it writes any."""
+    with open(tmp_path / "tokens.bin", "wb") as file:
+        file.truncate(1 << 40)
+    repeated = numpy.broadcast_to(numpy.zeros(1, numpy.uint8), 1 << 40)
+    array = {
+        "a file": lambda: numpy.memmap(tmp_path / "tokens.bin", numpy.uint8, "r"),
+        "no order": lambda: repeated,
+        "a class of its own": lambda: numpy.ma.MaskedArray(repeated, copy=False),
+    }[of]()
+    with pytest.raises(refusal):
+        dump([array], 16 << 20, with_generators=False, light=light)
+
+
+def test_small_arrays_of_files_travel(tmp_path):
+    numpy.arange(1000, dtype=numpy.int32).tofile(tmp_path / "numbers.bin")
+    numbers = numpy.memmap(tmp_path / "numbers.bin", numpy.int32, "r")
+    pickled, arrays = dump([numbers, numbers[::3]], 16 << 20, with_generators=False, light=True)
+    assert [found.tolist() for found in pickle.loads(pickled, buffers=arrays)] == [numbers.tolist(), numbers[::3].tolist()]
 
 
 SCRIPT = """
