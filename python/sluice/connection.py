@@ -21,7 +21,6 @@ from sluice.greeting import greet
 from sluice.mailbox import Mailbox
 from sluice.notices import log
 from sluice.session import Listener, Session
-from sluice.stream import Stream
 
 _PROGRESS_INTERVAL_SECONDS = 1.0
 _FIRST_BACKOFF_SECONDS = 0.02
@@ -43,7 +42,7 @@ class Connection:
         self.condition = threading.Condition()
         self.clock = clock
         self.session: Session | None = None
-        self.streams: set[Stream] = set()
+        self.streams: set[Listener] = set()
         self.trouble = ""  # Why there is no session, in words.
         self.ever_connected = False
         self.has_delivered = False  # Whether the loop has had a batch, over any stream.
@@ -100,7 +99,7 @@ class Connection:
         if not self._closing and os.getpid() == self.owner_pid:
             self._mailbox.post(item)
 
-    def close_stream(self, stream: Stream) -> None:
+    def close_stream(self, stream: Listener) -> None:
         """Takes no lock."""
         self.post(("close", stream))
 
@@ -320,7 +319,7 @@ class Connection:
         """The feeder has no slot to lend. Batches that another loader had made ahead give theirs back."""
         self._withdraw([stream for stream in self.streams if stream.is_ahead and wanting not in (stream, stream.after)])
 
-    def _withdraw(self, streams: list[Stream]) -> None:
+    def _withdraw(self, streams: list[Listener]) -> None:
         for stream in streams:
             self.streams.discard(stream)
             stream.on_closed()

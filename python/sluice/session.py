@@ -14,12 +14,24 @@ from sluice.shipment import Shipment
 
 
 class Listener(Protocol):
-    """A stream, as far as a session needs to know it."""
+    """A stream, as far as a session and its connection need to know it. `after`: the pass that it is expected to follow."""
 
     pipeline_number: int | None
 
     @property
     def is_ahead(self) -> bool: ...
+
+    @property
+    def shares_the_window(self) -> bool: ...
+
+    @property
+    def after(self) -> Listener | None: ...
+
+    def on_connected(self, session: Session | None) -> None: ...
+
+    def on_disconnected(self) -> None: ...
+
+    def on_closed(self) -> None: ...
 
     def on_answer(self, answer: Answer) -> None: ...
 

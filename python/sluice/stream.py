@@ -22,7 +22,7 @@ from sluice.native_record import NativeRecord
 from sluice.notices import log, say_once
 from sluice.pinning import Pins
 from sluice.pipeline import Pipeline
-from sluice.session import Session
+from sluice.session import Listener, Session
 
 _LONGEST_END_SECONDS = 6.0  # Of an executor's processes.
 _LOOK_SECONDS = 0.0005
@@ -34,7 +34,7 @@ class Link(Protocol):
     condition: threading.Condition
     clock: Callable[[], float]
     session: Session | None
-    streams: set[Stream]
+    streams: set[Listener]
     trouble: str
     has_delivered: bool
 
@@ -139,6 +139,11 @@ class Stream:
         return self.after is not None
 
     @property
+    def shares_the_window(self) -> bool:
+        """Whether a part of the feeder's window is kept for its requests."""
+        return not (self.is_ahead or self._rests)
+
+    @property
     def can_be_early(self) -> bool:
         """Whether batches of its pipeline are the same when they are made before their epoch. Native ones depend on files that are known."""
         return self.pipeline.native is not None or bool(self._from_memory)
@@ -160,7 +165,7 @@ class Stream:
         with self._connection.condition:
             if self._session is None or self._session.window_batches is None:
                 return self.prefetch_batches
-            sharing = sum(not (stream.is_ahead or stream._rests) for stream in self._connection.streams)
+            sharing = sum(stream.shares_the_window for stream in self._connection.streams)
             return max(1, self._session.window_batches // max(1, sharing))
 
     @property
