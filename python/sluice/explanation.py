@@ -11,9 +11,9 @@ from sluice.advice import Site, advice
 from sluice.cache_table import should_i_cache
 from sluice.cut import cut_in_words
 from sluice.laps import COLLATE, DATASET
-from sluice.late_changes import order_in_words
 from sluice.lowering import NativePipeline, draws
 from sluice.measured import MAKERS, REMOTE, Measured, Work
+from sluice.ordering import order_in_words
 
 _TENSOR_OPS = ("to_tensor", "to_float", "normalize", "random_erasing")
 _FUSED_OPS = ("random_resized_crop", "resize", "center_crop", "random_crop", "random_horizontal_flip", "random_vertical_flip")

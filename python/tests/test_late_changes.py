@@ -11,8 +11,8 @@ from torchvision import transforms
 from torchvision.datasets import ImageFolder
 
 from sluice import keep_position
-from sluice.late_changes import order_in_words
 from sluice.measured import Cost, Work
+from sluice.ordering import order_in_words
 from sluice.pipeline import describe_loader
 from sluice.settings import EXACT, PROGRAM, RELAXED, SettingError, Settings
 
