@@ -9,15 +9,18 @@ import functools
 import os
 import threading
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from sluice.kept_keys import FunctionKey, NoKey
 from sluice.source_cache import asks_for_cache
 
-if TYPE_CHECKING:
-    from sluice.kept_calls import KeptCalls
-
 _Function = TypeVar("_Function", bound=Callable[..., Any])
+
+
+class Calls(Protocol):
+    """What finds results of marked functions: a part of the executor's child (sluice.kept_calls)."""
+
+    def result(self, function: FunctionKey, arguments: tuple, named: dict[str, Any]) -> Any: ...
 
 
 def cached(*, version: str, key: Callable[..., Any] | None = None) -> Callable[[_Function], _Function]:
@@ -63,16 +66,16 @@ class _Marked:
 
 
 _are_marked = False
-_at_work: tuple[KeptCalls, int] | None = None  # And the thread that makes a batch with it.
+_at_work: tuple[Calls, int] | None = None  # And the thread that makes a batch with it.
 
 
-def at_work() -> KeptCalls | None:
+def at_work() -> Calls | None:
     """What finds the results of this thread's calls; None: nothing does."""
     present = _at_work
     return present[0] if present is not None and present[1] == threading.get_ident() else None
 
 
-def enter(calls: KeptCalls | None) -> None:
+def enter(calls: Calls | None) -> None:
     """This thread's calls are found by `calls` from now on. None: no thread's are."""
     global _at_work
     _at_work = None if calls is None else (calls, threading.get_ident())
