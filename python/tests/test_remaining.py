@@ -215,7 +215,7 @@ def test_lightning_finds_the_callbacks_by_the_entry_points_of_the_package():
     from pathlib import Path
 
     points = ConfigParser()
-    points.read(Path(frameworks.__file__).parent.parent / "entry_points.txt")
+    points.read(Path(__file__).parents[1] / "entry_points.txt")
     sections = [section for section in points.sections() if section.endswith("callbacks_factory")]
     assert sections == ["lightning.pytorch.callbacks_factory", "pytorch_lightning.callbacks_factory"]
     for section, function in zip(sections, (frameworks.lightning_callbacks, frameworks.pytorch_lightning_callbacks), strict=True):
