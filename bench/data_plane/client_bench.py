@@ -35,8 +35,8 @@ from torch.utils.data import Dataset
 from torchvision.datasets import ImageFolder
 
 import sluice.torch
-from sluice.feeder import disconnect_all, shared_connection
-from sluice.settings import Settings
+from sluice.base.settings import Settings
+from sluice.feeder.choice import disconnect_all, shared_connection
 
 HERE = pathlib.Path(__file__).resolve().parent
 FILES = 1_280_000

@@ -44,7 +44,7 @@ from training_data import RECIPES, OwnDataset, TextLines, copies_of, photographs
 from worker_scaling import wall_seconds_per_1000
 
 import sluice.torch
-from sluice import native_audio
+from sluice.media import native_audio
 
 HERE = pathlib.Path(__file__).resolve().parent
 BATCH = 64

@@ -15,7 +15,7 @@ from torch.utils.data import DataLoader, Dataset
 
 import sluice.torch
 from sluice import cached
-from sluice.feeder import disconnect_all
+from sluice.feeder.choice import disconnect_all
 
 CLIPS = 800
 CLIP_SAMPLES = 80_000  # Five seconds at 16 kHz.

@@ -7,9 +7,9 @@ import warnings
 import torch
 from process_trees import tree_cpu_seconds
 
-from sluice import native_audio
-from sluice.feeder import feeder_in_words
-from sluice.settings import Settings
+from sluice.base.settings import Settings
+from sluice.feeder.choice import feeder_in_words
+from sluice.media import native_audio
 
 
 def repetitions_beside_torch(documentation, repetitions):

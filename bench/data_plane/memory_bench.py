@@ -19,8 +19,8 @@ from torch.utils.data import DataLoader, Subset
 from torchvision import datasets, transforms
 
 import sluice.torch
-from sluice.feeder import disconnect_all
-from sluice.pixel_table import PixelTable
+from sluice.feeder.choice import disconnect_all
+from sluice.lowering.pixel_table import PixelTable
 
 TRAINING = transforms.Compose([transforms.RandomCrop(32, padding=4), transforms.RandomHorizontalFlip(), transforms.ToTensor(),
                                transforms.Normalize((0.4914, 0.4822, 0.4465), (0.2470, 0.2435, 0.2616))])  # fmt: skip

@@ -13,7 +13,7 @@ import urllib.request
 from process_trees import tree_cpu_seconds
 
 import sluice.torch
-from sluice.feeder import disconnect_all
+from sluice.feeder.choice import disconnect_all
 
 _START_SECONDS = 60
 IN_THE_CLEAR = ("--insecure",)

@@ -17,7 +17,7 @@ from loader_costs import repetitions_beside_torch
 from torch.utils.data import DataLoader, IterableDataset, get_worker_info
 
 import sluice.torch
-from sluice.feeder import disconnect_all
+from sluice.feeder.choice import disconnect_all
 
 
 class Cheap(IterableDataset):

@@ -7,19 +7,19 @@ nor anything else, so that the executor's child can start as cheaply as possible
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from sluice.kept import cached as cached
-    from sluice.late_changes import keep_position as keep_position
+    from sluice.cache.kept import cached as cached
+    from sluice.lowering.late_changes import keep_position as keep_position
 
 __version__ = "0.1.0"
 
 
 def __getattr__(name: str) -> Any:
     if name == "cached":
-        from sluice.kept import cached
+        from sluice.cache.kept import cached
 
         return cached
     if name == "keep_position":
-        from sluice.late_changes import keep_position
+        from sluice.lowering.late_changes import keep_position
 
         return keep_position
     raise AttributeError(f"module 'sluice' has no attribute {name!r}")

@@ -55,8 +55,8 @@ def environment(explains: bool = False) -> dict[str, str]:
 
 def cache(arguments: list[str]) -> int:
     """Becomes the program sluice-cache; returns where there is none."""
-    from sluice.programs import node_cache_command, program_environment
-    from sluice.settings import Settings
+    from sluice.base.settings import Settings
+    from sluice.feeder.programs import node_cache_command, program_environment
 
     line = node_cache_command(Settings.from_environment())
     if line is None:
@@ -68,7 +68,7 @@ def cache(arguments: list[str]) -> int:
 def main() -> None:
     arguments = sys.argv[1:]
     if arguments[:1] == ["doctor"]:
-        from sluice.doctor import main as doctor
+        from sluice.explain.doctor import main as doctor
 
         sys.exit(doctor(arguments[1:]))
     if arguments[:1] == ["cache"]:

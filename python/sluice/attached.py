@@ -9,13 +9,13 @@ from typing import Any
 
 from torch.utils.data import get_worker_info
 
-from sluice import report
-from sluice.explanation import Explanation
-from sluice.failures import is_of_the_sampler
-from sluice.forks import Batches
-from sluice.generators import ProcessGenerators, named_generators
-from sluice.notices import say_once
-from sluice.signal_handlers import pass_on_of_a_handler
+from sluice.base.notices import say_once
+from sluice.base.signal_handlers import pass_on_of_a_handler
+from sluice.executor.generators import ProcessGenerators, named_generators
+from sluice.explain import report
+from sluice.explain.explanation import Explanation
+from sluice.makers.forks import Batches
+from sluice.shipping.failures import is_of_the_sampler
 from sluice.torch import DataLoader
 
 

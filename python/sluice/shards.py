@@ -23,12 +23,12 @@ from typing import Any
 import numpy
 from torch.utils.data import Dataset
 
-from sluice.index_files import index_of
-from sluice.object_reader import ObjectError, ObjectState, Range, reader
-from sluice.object_urls import is_url, shown
-from sluice.sample_fields import IMAGES, Column, Keys, decode, joined, joined_keys, read_column, read_keys
-from sluice.shard_index import ShardError, ShardState, open_shard
-from sluice.shard_paths import shard_paths
+from sluice.stores.index_files import index_of
+from sluice.stores.object_reader import ObjectError, ObjectState, Range, reader
+from sluice.stores.object_urls import is_url, shown
+from sluice.stores.sample_fields import IMAGES, Column, Keys, decode, joined, joined_keys, read_column, read_keys
+from sluice.stores.shard_index import ShardError, ShardState, open_shard
+from sluice.stores.shard_paths import shard_paths
 
 __all__ = ["IMAGE", "KEY", "ObjectError", "ShardError", "TarShards"]
 
@@ -43,7 +43,7 @@ Read = Callable[[int, int], bytes]
 class TarShards(Dataset[tuple[Any, ...]]):
     """Samples in the order of the shards, each a tuple of its `fields`.
 
-    `shards`: a folder (its *.tar, sorted), a pattern with braces, URLs of objects (object_urls.py), or a list of these. `fields`: each a list of extensions between semicolons, of which the
+    `shards`: a folder (its *.tar, sorted), a pattern with braces, URLs of objects (stores/object_urls.py), or a list of these. `fields`: each a list of extensions between semicolons, of which the
     first that a sample has is taken, or KEY. Images become RGB images of Pillow, class numbers int, text str, JSON and .npy what they hold, and
     everything else stays bytes. `transform` is for the first field, `target_transform` for the second.
     """

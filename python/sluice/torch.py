@@ -15,35 +15,36 @@ from typing import Any, TypeVar
 import torch.utils.data
 from torch.utils.data import IterableDataset, MapDataPipe
 
-from sluice import checkpoint, frameworks, replay, report
-from sluice.advice import Site
-from sluice.ahead import Foresight
-from sluice.audio_library import audio_library_paths
-from sluice.checkpoint import Progress
-from sluice.cpu_quota import usable_cores
-from sluice.explanation import Explanation, Report
-from sluice.failures import KeepsState, NotSendable, TooLarge
-from sluice.feeder import NoFeeder, adds_no_cpu, feeder_in_words, shared_connection
-from sluice.forks import can_fork, is_main_thread, must_fork_first
-from sluice.image_library import image_library_paths
-from sluice.iterable_iterator import IterableIterator
-from sluice.iterator import FeederIterator
-from sluice.kept import wants_executors
-from sluice.lowering import NativePipeline
-from sluice.persistent_iterator import PersistentIterator
-from sluice.measured import Measured
-from sluice.notices import say_once
-from sluice.offered import TorchInstead, check_offered, reasons_for_torch, state_kept
-from sluice.payback import Payback
-from sluice.pipeline import Pipeline, Sent, describe_loader, native_obstacles
-from sluice.remaining import Announcement
-from sluice.settings import EXACT, POLICIES, SKIP, Settings
-from sluice.shipment import LIGHT_BYTES, Description
-from sluice.shown_warnings import check_num_workers
-from sluice.signal_handlers import pass_on_of_a_handler
-from sluice.skipping import Skipped, SkippedSamples
-from sluice.source_cache import asks_for_cache, cache_in_words
-from sluice.surroundings import make_audio_native, wants_lazy_images, wants_native_audio
+from sluice.base.cpu_quota import usable_cores
+from sluice.base.notices import say_once
+from sluice.base.settings import EXACT, POLICIES, SKIP, Settings
+from sluice.base.signal_handlers import pass_on_of_a_handler
+from sluice.cache.kept import wants_executors
+from sluice.cache.source_cache import asks_for_cache, cache_in_words
+from sluice.executor.skipping import Skipped, SkippedSamples
+from sluice.explain import report
+from sluice.explain.advice import Site
+from sluice.explain.explanation import Explanation, Report
+from sluice.feeder.choice import NoFeeder, adds_no_cpu, feeder_in_words, shared_connection
+from sluice.loader import checkpoint, frameworks, replay
+from sluice.loader.ahead import Foresight
+from sluice.loader.checkpoint import Progress
+from sluice.loader.iterable_iterator import IterableIterator
+from sluice.loader.iterator import FeederIterator
+from sluice.loader.offered import TorchInstead, check_offered, reasons_for_torch, state_kept
+from sluice.loader.persistent_iterator import PersistentIterator
+from sluice.loader.pipeline import Pipeline, Sent, describe_loader, native_obstacles
+from sluice.loader.remaining import Announcement
+from sluice.loader.shown_warnings import check_num_workers
+from sluice.lowering.native_pipeline import NativePipeline
+from sluice.makers.forks import can_fork, is_main_thread, must_fork_first
+from sluice.makers.measured import Measured
+from sluice.makers.payback import Payback
+from sluice.media.audio_library import audio_library_paths
+from sluice.media.image_library import image_library_paths
+from sluice.shipping.failures import KeepsState, NotSendable, TooLarge
+from sluice.shipping.shipment import LIGHT_BYTES, Description
+from sluice.shipping.surroundings import make_audio_native, wants_lazy_images, wants_native_audio
 
 _T_co = TypeVar("_T_co", covariant=True)
 
@@ -275,7 +276,7 @@ def _not_resumable(method: str, *reasons: str) -> RuntimeError:
 
 def explain(loader: torch.utils.data.DataLoader[Any]) -> Report:
     """Which executor makes, or would make, the batches of `loader` and why: every obstacle to native execution, what the operations
-    have cost so far, and what would make the loop wait less (sluice.advice). A text, which notebooks show as a table. Starts nothing."""
+    have cost so far, and what would make the loop wait less (sluice.explain.advice). A text, which notebooks show as a table. Starts nothing."""
     settings = Settings.from_environment()
     reasons = reasons_for_torch(loader, settings)
     if reasons:

@@ -19,8 +19,8 @@ from typing import Any
 import torch
 import torch.utils.data
 
-from sluice.feeder import NoFeeder, shared_connection
-from sluice.settings import Settings
+from sluice.base.settings import Settings
+from sluice.feeder.choice import NoFeeder, shared_connection
 from sluice.torch import DataLoader
 
 _TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")

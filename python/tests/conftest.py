@@ -18,8 +18,10 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 import huge_pages  # noqa: E402
 from fake_feeder import FakeFeeder  # noqa: E402
-from sluice import notices, object_reader, programs  # noqa: E402
-from sluice import feeder as feeder_module  # noqa: E402
+from sluice.base import notices  # noqa: E402
+from sluice.feeder import programs  # noqa: E402
+from sluice.feeder import choice as feeder_module  # noqa: E402
+from sluice.stores import object_reader  # noqa: E402
 from warm_python import WarmPython  # noqa: E402
 
 REAL_BINARY = os.environ.get("SLUICE_FEEDER_BINARY")
@@ -60,10 +62,10 @@ def clean_slate(monkeypatch):
     torch.manual_seed(0)
     yield
     feeder_module.disconnect_all()
-    if "sluice.lazy_images" in sys.modules:  # The fake feeder computes in this process, as executors do.
-        sys.modules["sluice.lazy_images"].remove()
-    if "sluice.native_audio" in sys.modules:
-        sys.modules["sluice.native_audio"].remove()
+    if "sluice.media.lazy_images" in sys.modules:  # The fake feeder computes in this process, as executors do.
+        sys.modules["sluice.media.lazy_images"].remove()
+    if "sluice.media.native_audio" in sys.modules:
+        sys.modules["sluice.media.native_audio"].remove()
 
 
 @pytest.fixture

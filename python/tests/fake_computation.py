@@ -12,14 +12,14 @@ from typing import Any
 import numpy
 import torch
 
-from sluice import structure
-from sluice.computation import BatchRequest, Computation, PythonPipeline
-from sluice.failures import describe
-from sluice.object_reader import ObjectState, Range, reader
-from sluice.object_urls import is_url
-from sluice.sealed_memory import SealedMemory
-from sluice.shipment import describe_pipeline
-from sluice.structure import layout, pack
+from sluice.executor.computation import BatchRequest, Computation, PythonPipeline
+from sluice.shipping import structure
+from sluice.shipping.failures import describe
+from sluice.shipping.sealed_memory import SealedMemory
+from sluice.shipping.shipment import describe_pipeline
+from sluice.shipping.structure import layout, pack
+from sluice.stores.object_reader import ObjectState, Range, reader
+from sluice.stores.object_urls import is_url
 
 __all__ = ["Computation", "compute", "describe", "native_pipeline", "read_specification", "write"]
 

@@ -18,13 +18,13 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from sluice.framing import FrameParser, encode
-from sluice.sealed_memory import SealedMemory
+from sluice.shipping.framing import FrameParser, encode
+from sluice.shipping.sealed_memory import SealedMemory
 
 if TYPE_CHECKING:
     import torch
 
-    from sluice.computation import Computation
+    from sluice.executor.computation import Computation
 
 _CONTROL_SECONDS = 60
 

@@ -59,7 +59,7 @@ def _end_with(starter: int) -> None:
 
 def _has_removed(folder: Path) -> bool:
     """As the real one does; but one that does not get the lock waits for a client to come."""
-    from sluice.shared_feeder import _locked  # It imports torch.
+    from sluice.feeder.shared import _locked  # It imports torch.
 
     if _locked(folder) is None:
         return False

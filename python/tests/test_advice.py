@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from sluice.accounting import Account, Totals
-from sluice.advice import MIN_BATCHES, Site, advice
-from sluice.cpu_quota import threads_for, usable_cores
-from sluice.measured import FORKS, HERE, LOCAL, REMOTE, WARM_UP_BATCHES, Measured, Pace
+from sluice.base.cpu_quota import threads_for, usable_cores
+from sluice.explain.advice import MIN_BATCHES, Site, advice
+from sluice.makers.accounting import Account, Totals
+from sluice.makers.measured import FORKS, HERE, LOCAL, REMOTE, WARM_UP_BATCHES, Measured, Pace
 
 CLUSTER = Site(num_workers=4, workers_are_free=True, cores=None)
 LAPTOP = Site(num_workers=2, workers_are_free=True, cores=8)

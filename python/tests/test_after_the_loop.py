@@ -8,7 +8,7 @@ import gc
 import pytest
 
 from sample_datasets import Numbers
-from sluice import stream
+from sluice.loader import stream
 from sluice.torch import DataLoader
 
 

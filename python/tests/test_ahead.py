@@ -14,8 +14,8 @@ from torch.utils.data import DataLoader as TorchLoader, DistributedSampler
 
 from conftest import eventually
 from sample_datasets import Numbers
-from sluice import remaining
-from sluice.ahead import Foresight
+from sluice.loader import remaining
+from sluice.loader.ahead import Foresight
 from sluice.torch import DataLoader
 from test_loader import equal, indices_of
 from test_pace import SAMPLERS, own
@@ -276,7 +276,7 @@ def test_only_the_epoch_that_runs_is_reported(make_fake):
 
 
 def test_an_epoch_that_waits_is_not_reported_beside_another_loaders(make_fake, monkeypatch):
-    monkeypatch.setattr("sluice.connection._PROGRESS_INTERVAL_SECONDS", 0.02)
+    monkeypatch.setattr("sluice.feeder.connection._PROGRESS_INTERVAL_SECONDS", 0.02)
     fake = make_fake(window_batches=4)
     loader = DataLoader(Numbers(), batch_size=4, num_workers=2)
     list(loader)

@@ -14,11 +14,11 @@ from torch.utils.data import Subset
 
 from conftest import eventually
 from sample_datasets import Bytes
-from sluice import arena as arena_module
-from sluice import feeder
-from sluice.arena import Arena
-from sluice.framing import ProtocolError
-from sluice.structure import DTYPES
+from sluice.feeder import arena as arena_module
+from sluice.feeder import choice as feeder
+from sluice.feeder.arena import Arena
+from sluice.shipping.framing import ProtocolError
+from sluice.shipping.structure import DTYPES
 from sluice.torch import DataLoader
 
 

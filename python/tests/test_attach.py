@@ -16,9 +16,10 @@ import torch.utils.data
 from torch.utils.data import DataLoader, Dataset, TensorDataset
 
 from sample_datasets import Failing, Numbers, OwnError
-from sluice import attached, report
+from sluice import attached
 from sluice.attach import attach
-from sluice.iterator import FeederIterator
+from sluice.explain import report
+from sluice.loader.iterator import FeederIterator
 from sluice.torch import DataLoader as OurLoader
 
 
@@ -208,7 +209,7 @@ def test_our_own_loader_is_served_once(make_fake, attach_here):
 
 
 def test_forked_workers_of_ours_are_torchs(make_fake, attach_here):
-    from sluice.forks import TorchLoader
+    from sluice.makers.forks import TorchLoader
 
     make_fake()
     attach_here()

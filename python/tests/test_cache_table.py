@@ -7,10 +7,10 @@ import torch
 from torchvision import transforms
 from torchvision.datasets import ImageFolder
 
-from sluice.cache_table import MIN_SAMPLES, should_i_cache
-from sluice.lowered import ImageForm
-from sluice.lowering import NativePipeline
-from sluice.measured import Cost, Work
+from sluice.explain.cache_table import MIN_SAMPLES, should_i_cache
+from sluice.lowering.lowered import ImageForm
+from sluice.lowering.native_pipeline import NativePipeline
+from sluice.makers.measured import Cost, Work
 from sluice.torch import DataLoader
 
 SAMPLES = 100_000

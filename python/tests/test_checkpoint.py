@@ -11,8 +11,8 @@ import torch
 from torch.utils.data import DistributedSampler, RandomSampler, SequentialSampler
 
 from sample_datasets import TORCH_HAS_IN_ORDER, Numbers
-from sluice.checkpoint import StateError
-from sluice.feeder import NoFeeder
+from sluice.feeder.choice import NoFeeder
+from sluice.loader.checkpoint import StateError
 from sluice.torch import DataLoader
 from test_loader import equal, indices_of
 

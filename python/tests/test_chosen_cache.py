@@ -8,7 +8,7 @@ from torchvision import transforms
 from torchvision.datasets import ImageFolder
 
 from conftest import NO_REAL_FEEDER, REAL_BINARY, eventually
-from sluice import feeder as feeder_module
+from sluice.feeder import choice as feeder_module
 from sluice.torch import DataLoader
 from test_loader import equal
 from test_prefix_cache import RECIPES, feeder_with_cache

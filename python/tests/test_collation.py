@@ -15,9 +15,9 @@ import torch
 from torch.utils.data._utils import collate as torch_collate
 from torch.utils.data import DataLoader as TorchLoader, default_collate
 
-from sluice import structure
-from sluice.collation import collate
-from sluice.structure import Stack, detached, layout, pack, pack_for_a_fork, unpack
+from sluice.executor.collation import collate
+from sluice.shipping import structure
+from sluice.shipping.structure import Stack, detached, layout, pack, pack_for_a_fork, unpack
 from test_loader import equal
 
 Point = collections.namedtuple("Point", "x y")
@@ -211,7 +211,7 @@ def test_values_within_a_batch_call_no_python(monkeypatch, way):
 
 FAULTS = """
 import ctypes, resource, sys, torch
-from sluice.heap import keep_freed_memory
+from sluice.executor.heap import keep_freed_memory
 torch.set_num_threads(1)
 ctypes.CDLL(None).mallopt(-3, 100_000)  # Otherwise luck decides what the C library keeps.
 if sys.argv[1] == "keep":

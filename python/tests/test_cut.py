@@ -6,12 +6,12 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-from sluice.accounting import Totals
-from sluice.cut import cut_in_words, cuts
-from sluice.explanation import Explanation
-from sluice.lowered import ImageForm
-from sluice.lowering import NativePipeline
-from sluice.measured import LOCAL, REMOTE, Cost, Measured, Work
+from sluice.explain.cut import cut_in_words, cuts
+from sluice.explain.explanation import Explanation
+from sluice.lowering.lowered import ImageForm
+from sluice.lowering.native_pipeline import NativePipeline
+from sluice.makers.accounting import Totals
+from sluice.makers.measured import LOCAL, REMOTE, Cost, Measured, Work
 
 KIB = 1024
 

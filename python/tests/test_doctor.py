@@ -16,8 +16,9 @@ from typing import Any
 import pytest
 
 from conftest import NO_REAL_FEEDER, REAL_BINARY
-from sluice import doctor, examination, examination_of_feeder, examination_of_machine, settings
-from sluice.examination import Check, Place
+from sluice.base import settings
+from sluice.explain import doctor, examination, examination_of_feeder, examination_of_machine
+from sluice.explain.examination import Check, Place
 from test_run import PACKAGE, START, run
 
 ROOT = PACKAGE.parent
@@ -85,7 +86,7 @@ DAMAGES: dict[str, tuple[Callable, Place, bool, str]] = {
 
 @pytest.mark.parametrize("damage", DAMAGES)
 def test_a_damage_is_found_and_has_a_way_out(damage, monkeypatch, tmp_path):
-    monkeypatch.setattr("sluice.native_library._PACKAGE", tmp_path / "sluice")
+    monkeypatch.setattr("sluice.media.native_library._PACKAGE", tmp_path / "sluice")
     # Whatever tests before have chosen in this process.
     monkeypatch.setattr("multiprocessing.get_start_method", lambda allow_none=False: None)
     check, where, passes, words = DAMAGES[damage]

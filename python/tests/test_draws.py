@@ -5,9 +5,9 @@ import random
 import numpy as np
 import pytest
 import torch
-from sluice import numpy_state
-from sluice.draws import Draws
-from sluice.seeds import seed_everything
+from sluice.executor import numpy_state
+from sluice.executor.draws import Draws
+from sluice.executor.seeds import seed_everything
 
 COUNT = 32
 

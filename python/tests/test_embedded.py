@@ -14,11 +14,11 @@ import pytest
 
 from conftest import NO_REAL_FEEDER, REAL_BINARY, eventually
 from sample_datasets import Numbers
-from sluice import feeder
-from sluice.feeder import shared_connection
-from sluice.iterator import FeederIterator
-from sluice.programs import feeder_command, node_cache_command
-from sluice.settings import Settings
+from sluice.base.settings import Settings
+from sluice.feeder import choice as feeder
+from sluice.feeder.choice import shared_connection
+from sluice.feeder.programs import feeder_command, node_cache_command
+from sluice.loader.iterator import FeederIterator
 from sluice.torch import DataLoader
 from test_loader import indices_of
 
@@ -140,7 +140,7 @@ def test_no_loop_waits_for_a_feeder_that_cannot_be_started(tmp_path, monkeypatch
     laptop(tmp_path, monkeypatch, BROKEN[case])
     monkeypatch.setenv("SLUICE_START_PATIENCE_SECONDS", "100000")
     if case == "has no place for its socket":
-        monkeypatch.setattr("sluice.embedded.folder_for_sockets", lambda name: Path("/proc"))
+        monkeypatch.setattr("sluice.feeder.embedded.folder_for_sockets", lambda name: Path("/proc"))
     for _ in range(2):
         assert indices_of(DataLoader(Numbers(), batch_size=4, num_workers=2))[-1] == [36]
     assert "does not come up" in caplog.text
@@ -208,8 +208,8 @@ SCRIPT = """
 import os, sys
 sys.path[:0] = {paths}
 from sample_datasets import Numbers
-from sluice.feeder import shared_connection
-from sluice.settings import Settings
+from sluice.base.settings import Settings
+from sluice.feeder.choice import shared_connection
 from sluice.torch import DataLoader
 connection = shared_connection(Settings.from_environment())
 batches = iter(DataLoader(Numbers(), batch_size=4, num_workers=2)) if {has_executors} else None
@@ -223,8 +223,8 @@ print(connection._endpoint.pid, flush=True)
 WAITING_SCRIPT = """
 import os, sys
 sys.path[:0] = {paths}
-from sluice.feeder import shared_connection
-from sluice.settings import Settings
+from sluice.base.settings import Settings
+from sluice.feeder.choice import shared_connection
 assert shared_connection(Settings.from_environment()).wait_connected(60)
 child = os.posix_spawn("/bin/true", ["true"], dict())
 found = []

@@ -7,9 +7,9 @@ import torch
 from torch.utils.data import DataLoader as TorchLoader, DistributedSampler, RandomSampler
 
 from sample_datasets import Numbers
-from sluice.epoch_order import order_to_tell
-from sluice.generators import capture_generators
-from sluice.prediction import Habit, Moment, forecast, order_from
+from sluice.executor.generators import capture_generators
+from sluice.loader.epoch_order import order_to_tell
+from sluice.loader.prediction import Habit, Moment, forecast, order_from
 from test_pace import own
 
 COUNT = 37

@@ -16,15 +16,15 @@ import torch
 
 from sample_datasets import Failing, Leaving, Mixed, Numbers, OwnError, Processes, Threaded, WorkerFacts
 from sluice import cached
-from sluice.arena import Arena
-from sluice.computation import BatchRequest, Computation, PythonPipeline, untouched_process
-from sluice.executor import BlockedTime, Executor
-from sluice.failures import exception_class
-from sluice.framing import FrameSocket, encode
-from sluice.kept_values import decode, encode as encode_value
-from sluice.sealed_memory import SealedMemory
-from sluice.shipment import describe_pipeline
-from sluice.structure import unpack
+from sluice.cache.kept_values import decode, encode as encode_value
+from sluice.executor.child import BlockedTime, Executor
+from sluice.executor.computation import BatchRequest, Computation, PythonPipeline, untouched_process
+from sluice.feeder.arena import Arena
+from sluice.shipping.failures import exception_class
+from sluice.shipping.framing import FrameSocket, encode
+from sluice.shipping.sealed_memory import SealedMemory
+from sluice.shipping.shipment import describe_pipeline
+from sluice.shipping.structure import unpack
 from test_loader import equal
 
 ARENA_BYTES = 1 << 20

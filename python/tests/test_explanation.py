@@ -13,9 +13,9 @@ from torchvision import transforms
 from torchvision.datasets import ImageFolder
 
 from iterable_datasets import Split
-from sluice.accounting import Totals
-from sluice.explanation import Explanation, Report
-from sluice.measured import LOCAL, Measured
+from sluice.explain.explanation import Explanation, Report
+from sluice.makers.accounting import Totals
+from sluice.makers.measured import LOCAL, Measured
 from sluice.torch import DataLoader, explain
 from test_run import PACKAGE, run
 

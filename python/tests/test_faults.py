@@ -16,9 +16,9 @@ import torch
 
 from conftest import eventually
 from sample_datasets import Failing, Numbers, OwnError, Unpicklable
-from sluice.connection import _send_some
-from sluice.framing import Outgoing
-from sluice.iterator import FeederIterator
+from sluice.feeder.connection import _send_some
+from sluice.loader.iterator import FeederIterator
+from sluice.shipping.framing import Outgoing
 from sluice.torch import DataLoader
 from test_loader import equal, indices_of
 
@@ -197,8 +197,8 @@ def test_a_feeder_that_refuses_the_pipeline_is_done_without(make_fake, caplog):
 
 
 def test_a_feeder_that_comes_later_is_waited_for(make_fake, tmp_path, monkeypatch):
-    from sluice.feeder import shared_connection
-    from sluice.settings import Settings
+    from sluice.base.settings import Settings
+    from sluice.feeder.choice import shared_connection
 
     monkeypatch.setenv("SLUICE_FEEDER_SOCKET", str(tmp_path / "fake.sock"))
     assert not shared_connection(Settings.from_environment()).wait_connected(0)

@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from sluice.file_states import FileStates
+from sluice.loader.file_states import FileStates
 
 
 @pytest.fixture

@@ -12,9 +12,9 @@ from torchvision import transforms
 from torchvision.datasets import ImageFolder
 
 from fake_computation import read_specification
-from sluice.failures import NotNative
-from sluice.file_table import FileTable
-from sluice.pipeline import describe_loader
+from sluice.loader.pipeline import describe_loader
+from sluice.lowering.file_table import FileTable
+from sluice.shipping.failures import NotNative
 from sluice.torch import DataLoader
 
 TRANSFORM = transforms.Compose([transforms.RandomResizedCrop(32), transforms.ToTensor()])

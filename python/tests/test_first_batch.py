@@ -10,7 +10,7 @@ import torch
 from torch.utils.data import Dataset
 
 from sample_datasets import Numbers
-from sluice.payback import FirstBatch, TakesLong
+from sluice.makers.payback import FirstBatch, TakesLong
 from sluice.torch import DataLoader
 from test_loader import equal
 

@@ -18,7 +18,7 @@ import pytest
 import torch
 from torch.utils.data import DataLoader as TorchLoader
 
-import sluice.payback
+import sluice.makers.payback
 from sample_datasets import Numbers, Processes
 from sluice.torch import DataLoader
 from test_forks import loader_with_forks
@@ -87,7 +87,7 @@ def test_forks_inherit_what_would_be_dear_to_copy(monkeypatch, arguments):
             epochs.append(list(loader))
             dataset.stage += 1
             if loader_class is DataLoader:  # Later ones pickle nothing at all.
-                monkeypatch.setattr("sluice.pipeline.describe_pipeline", lambda *_: pytest.fail("it costs every pass"))
+                monkeypatch.setattr("sluice.loader.pipeline.describe_pipeline", lambda *_: pytest.fail("it costs every pass"))
         assert os.getpid() not in {int(pid) for epoch in epochs for batch in epoch for pid in torch.as_tensor(batch[2]).reshape(-1)}
         seen.append([batch[:2] for epoch in epochs for batch in epoch])
     assert equal(*seen)
@@ -277,7 +277,7 @@ class Keeping(Numbers):
 
 @pytest.mark.parametrize("arguments", [{"batch_size": None}, {"batch_size": 1, "collate_fn": lambda samples: samples[0]}], ids=["samples", "own collation"])
 def test_a_batch_is_the_loops_own(monkeypatch, arguments):
-    monkeypatch.setattr(sluice.payback, "FORK_SECONDS", 1e9)  # However slow this machine is, this process makes the batches.
+    monkeypatch.setattr(sluice.makers.payback, "FORK_SECONDS", 1e9)  # However slow this machine is, this process makes the batches.
     batches = []
     for batch in DataLoader(Keeping(), num_workers=1, **arguments):
         assert (batch["row"].tolist(), batch["words"]) == ([0, 0], ["a"])

@@ -11,8 +11,8 @@ import numpy
 import pytest
 
 from conftest import NO_REAL_FEEDER, REAL_BINARY
-from sluice import native_audio
-from sluice.audio_library import AudioLibrary
+from sluice.media import native_audio
+from sluice.media.audio_library import AudioLibrary
 
 soundfile = pytest.importorskip("soundfile", reason="needs soundfile, which this environment lacks")
 pytestmark = [pytest.mark.skipif(REAL_BINARY is None, reason=NO_REAL_FEEDER), pytest.mark.usefixtures("native_libraries")]

@@ -2,10 +2,10 @@
 
 import pytest
 
-from sluice import fork_comparison
-from sluice import payback as payback_module
-from sluice.fork_comparison import ForkComparison, Verdict
-from sluice.payback import Payback
+from sluice.makers import fork_comparison
+from sluice.makers import payback as payback_module
+from sluice.makers.fork_comparison import ForkComparison, Verdict
+from sluice.makers.payback import Payback
 from sluice.torch import DataLoader
 
 ALONE_SECONDS = 0.0004  # A wait before there were forks.

@@ -10,9 +10,9 @@ import threading
 import pytest
 import torch
 
-from sluice import fork_slots
-from sluice.fork_slots import ForkSlots, Packed
-from sluice.payback import Payback
+from sluice.makers import fork_slots
+from sluice.makers.fork_slots import ForkSlots, Packed
+from sluice.makers.payback import Payback
 from sluice.torch import DataLoader
 from test_loader import equal
 

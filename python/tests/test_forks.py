@@ -15,15 +15,15 @@ import torch
 from torch.utils.data import DataLoader as TorchLoader
 from torch.utils.data._utils import worker as torch_worker
 
-import sluice.payback
+import sluice.makers.payback
 from conftest import eventually
 from sample_datasets import TORCH_HAS_IN_ORDER, Failing, Mixed, Numbers, OwnError
-from sluice import feeder
-from sluice.computation import BatchRequest, ForkComputation, PythonPipeline
-from sluice.forks import can_fork
-from sluice.generators import ProcessGenerators
-from sluice.iterator import FeederIterator
-from sluice.payback import Payback
+from sluice.executor.computation import BatchRequest, ForkComputation, PythonPipeline
+from sluice.executor.generators import ProcessGenerators
+from sluice.feeder import choice as feeder
+from sluice.loader.iterator import FeederIterator
+from sluice.makers.forks import can_fork
+from sluice.makers.payback import Payback
 from sluice.torch import DataLoader
 from test_loader import equal
 from test_stepping_aside import made_by_executors, two_epochs
@@ -118,7 +118,7 @@ class Waiting(Numbers):
 def test_a_loop_that_waits_gets_forks_by_itself(make_fake, monkeypatch):
     make_fake()
     for start in ("START_SECONDS", "WARM_START_SECONDS"):  # However slow this machine is, no executor pays.
-        monkeypatch.setattr(sluice.payback, start, 1e6)
+        monkeypatch.setattr(sluice.makers.payback, start, 1e6)
     loader = DataLoader(Waiting(160), batch_size=4, num_workers=4)
     seen = torch.cat(list(loader))
     assert seen[:, 0].tolist() == list(range(160))
@@ -183,7 +183,7 @@ def test_virtual_workers_that_stay_forks_are_described_once(make_fake, monkeypat
     arguments = {"batch_size": 4, "shuffle": True, "num_workers": 2}
     loader = DataLoader(dataset, **arguments)
     list(loader)
-    monkeypatch.setattr("sluice.pipeline.describe_pipeline", lambda *_: pytest.fail("it costs every pass"))
+    monkeypatch.setattr("sluice.loader.pipeline.describe_pipeline", lambda *_: pytest.fail("it costs every pass"))
     torch.manual_seed(21)
     wanted = list(TorchLoader(dataset, **arguments))
     torch.manual_seed(21)

@@ -13,8 +13,8 @@ from PIL import Image
 
 from conftest import NO_REAL_FEEDER, REAL_BINARY
 from lazy_pictures import FILES
-from sluice import image_changes, lazy_images
-from sluice.image_library import ImageLibrary
+from sluice.media import image_changes, lazy_images
+from sluice.media.image_library import ImageLibrary
 from test_lazy_transforms import NAMES, assert_equal, both_ways, opened
 
 pytestmark = [pytest.mark.skipif(REAL_BINARY is None, reason=NO_REAL_FEEDER), pytest.mark.usefixtures("native_libraries", "one_torch_thread")]

@@ -13,9 +13,9 @@ from torchvision.transforms import v2
 from conftest import eventually
 from memory_datasets import ALL, COLOURED, COUNT, GREY
 from sample_datasets import first_only
-from sluice import pixel_table
-from sluice.pipeline import describe_loader
-from sluice.pixel_table import PixelTable
+from sluice.loader.pipeline import describe_loader
+from sluice.lowering import pixel_table
+from sluice.lowering.pixel_table import PixelTable
 from sluice.torch import DataLoader
 from test_loader import equal
 

@@ -114,7 +114,7 @@ class Counting(Numbers):
 
 
 def test_the_next_samples_see_the_environment_as_a_sample_has_left_it(monkeypatch):
-    monkeypatch.setattr("sluice.own_batches.can_fork", lambda: False)  # On a busy machine they would take over.
+    monkeypatch.setattr("sluice.loader.own_batches.can_fork", lambda: False)  # On a busy machine they would take over.
     seen = []
     for loader_class in (TorchLoader, DataLoader):
         monkeypatch.setenv("OF_THE_SCRIPT", "as of iter()")

@@ -22,14 +22,14 @@ from torch.utils.data import IterableDataset
 from conftest import NO_REAL_FEEDER, REAL_BINARY, RealFeeder, eventually
 from iterable_datasets import Breaks, Closing, Endless, Epochs, GoesOn, NotReadable, Shards, Split, Undivided, Uneven, WhoMakes, split, total
 from sample_datasets import TORCH_HAS_IN_ORDER, OwnError, fail_at_start
-from sluice import feeder as feeder_module
-from sluice.computation import BatchRequest, PythonPipeline
-from sluice.forks import Forks
-from sluice.generators import StateError
-from sluice.iterable import Reader, StreamEnd, Streams
-from sluice.iterable_iterator import IterableIterator
-from sluice.laps import Laps
-from sluice.payback import Payback
+from sluice.executor.computation import BatchRequest, PythonPipeline
+from sluice.executor.generators import StateError
+from sluice.executor.iterable import Reader, StreamEnd, Streams
+from sluice.executor.laps import Laps
+from sluice.feeder import choice as feeder_module
+from sluice.loader.iterable_iterator import IterableIterator
+from sluice.makers.forks import Forks
+from sluice.makers.payback import Payback
 from sluice.torch import DataLoader
 from test_loader import equal
 from test_sticky import descendants, leaves

@@ -12,7 +12,7 @@ import pytest
 import torch
 from torch.utils.data import DataLoader as TorchLoader
 
-from sluice.iterable_iterator import IterableIterator
+from sluice.loader.iterable_iterator import IterableIterator
 from sluice.torch import DataLoader
 from test_loader import equal
 

@@ -18,9 +18,10 @@ import numpy
 import pytest
 import torch
 
-from sluice import cached, kept
-from sluice.kept_calls import KeptCalls
-from sluice.kept_keys import FunctionKey, NoKey
+from sluice import cached
+from sluice.cache import kept
+from sluice.cache.kept_keys import FunctionKey, NoKey
+from sluice.executor.kept_calls import KeptCalls
 
 made: list = []
 
@@ -192,7 +193,7 @@ def test_an_edit_of_the_function_is_another_version(edited, same):
 
 @pytest.mark.parametrize("seed", ["1", "2"])
 def test_the_version_is_the_same_in_each_process(seed):
-    program = f"exec({BEFORE!r})\nfrom sluice.kept_keys import FunctionKey\nprint(FunctionKey(f, '1', None).version)"
+    program = f"exec({BEFORE!r})\nfrom sluice.cache.kept_keys import FunctionKey\nprint(FunctionKey(f, '1', None).version)"
     environment = {**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": str(Path(__file__).parents[1])}
     told = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True)
     assert told.stdout.strip() == version_of(BEFORE)

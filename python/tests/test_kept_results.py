@@ -13,7 +13,7 @@ from torch.utils.data import Dataset
 
 from conftest import NO_REAL_FEEDER, REAL_BINARY, RealFeeder, RealWorker, eventually
 from sluice import cached
-from sluice import feeder as feeder_module
+from sluice.feeder import choice as feeder_module
 from sluice.torch import DataLoader
 from stateful_datasets import set_random_states
 from test_loader import equal

@@ -10,7 +10,7 @@ import numpy
 import pytest
 import torch
 
-from sluice.kept_values import MOST_BYTES, Damaged, NotKept, decode, encode
+from sluice.cache.kept_values import MOST_BYTES, Damaged, NotKept, decode, encode
 
 GRID = numpy.arange(24, dtype=numpy.float32).reshape(4, 6)
 

@@ -9,7 +9,7 @@ import pytest
 import torch
 from torch.utils.data import DataLoader as TorchLoader, Dataset, SubsetRandomSampler
 
-from sluice.keys import key_type, plain, restored
+from sluice.executor.keys import key_type, plain, restored
 from sluice.torch import DataLoader
 
 

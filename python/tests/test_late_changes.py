@@ -11,10 +11,10 @@ from torchvision import transforms
 from torchvision.datasets import ImageFolder
 
 from sluice import keep_position
-from sluice.measured import Cost, Work
-from sluice.ordering import order_in_words
-from sluice.pipeline import describe_loader
-from sluice.settings import EXACT, PROGRAM, RELAXED, SettingError, Settings
+from sluice.base.settings import EXACT, PROGRAM, RELAXED, SettingError, Settings
+from sluice.explain.ordering import order_in_words
+from sluice.loader.pipeline import describe_loader
+from sluice.makers.measured import Cost, Work
 
 CROP, TENSOR = transforms.RandomResizedCrop(16), transforms.ToTensor()
 

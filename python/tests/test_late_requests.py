@@ -7,9 +7,9 @@ import threading
 import pytest
 
 from object_server import Store
-from sluice import late_requests, object_reader
-from sluice.late_requests import LateRequests
-from sluice.object_reader import ObjectError, ObjectReader, Range
+from sluice.stores import late_requests, object_reader
+from sluice.stores.late_requests import LateRequests
+from sluice.stores.object_reader import ObjectError, ObjectReader, Range
 
 MEBIBYTE = 1 << 20
 

@@ -17,8 +17,8 @@ from PIL.JpegImagePlugin import JpegImageFile
 
 from conftest import NO_REAL_FEEDER, REAL_BINARY
 from lazy_pictures import CUT_OFF, DAMAGED, FILES, jpeg
-from sluice import lazy_images
-from sluice.image_library import ImageLibrary
+from sluice.media import lazy_images
+from sluice.media.image_library import ImageLibrary
 
 pytestmark = pytest.mark.skipif(REAL_BINARY is None, reason=NO_REAL_FEEDER)
 

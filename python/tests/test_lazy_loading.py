@@ -18,10 +18,11 @@ from torch.utils.data import Dataset
 
 from conftest import NO_REAL_FEEDER, REAL_BINARY
 from lazy_pictures import FILES, jpeg
-from sluice import feeder, lazy_images, native_library
-from sluice.computation import BatchRequest, ForkComputation, PythonPipeline
-from sluice.forks import Forks
-from sluice.image_library import find_image_library
+from sluice.executor.computation import BatchRequest, ForkComputation, PythonPipeline
+from sluice.feeder import choice as feeder
+from sluice.makers.forks import Forks
+from sluice.media import lazy_images, native_library
+from sluice.media.image_library import find_image_library
 from sluice.torch import DataLoader
 
 pytestmark = [pytest.mark.skipif(REAL_BINARY is None, reason=NO_REAL_FEEDER), pytest.mark.usefixtures("native_libraries")]
@@ -42,7 +43,7 @@ def test_the_library_works_beside_a_libjpeg_of_the_same_name_without_its_functio
     subprocess.run(["gcc", "-shared", "-o", "libjpeg.so.62", "-Wl,-soname,libjpeg.so.62", "-x", "c", "/dev/null"], cwd=tmp_path, check=True)
     program = """import ctypes, sys
 other = ctypes.CDLL(sys.argv[1])
-from sluice.image_library import find_image_library
+from sluice.media.image_library import find_image_library
 assert find_image_library() is not None"""
     subprocess.run([sys.executable, "-c", program, tmp_path / "libjpeg.so.62"], check=True)
 

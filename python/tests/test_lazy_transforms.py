@@ -15,7 +15,7 @@ from PIL import Image, ImageOps
 
 from conftest import NO_REAL_FEEDER, REAL_BINARY
 from lazy_pictures import FILES, jpeg
-from sluice import lazy_images
+from sluice.media import lazy_images
 
 pytestmark = [pytest.mark.skipif(REAL_BINARY is None, reason=NO_REAL_FEEDER), pytest.mark.usefixtures("native_libraries")]
 

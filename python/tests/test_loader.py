@@ -12,8 +12,8 @@ from torch.utils.data import BatchSampler, DataLoader as TorchLoader, Dataset, R
 
 from sample_datasets import (TORCH_HAS_IN_ORDER, Batched, Failing, Homebound, Keyed, Mixed, Numbers, OddError, OwnError, Point, SilentError, WorkerFacts,
                              as_points, fail_at_start, first_only)
-from sluice.iterator import FeederIterator
-from sluice.structure import DTYPES
+from sluice.loader.iterator import FeederIterator
+from sluice.shipping.structure import DTYPES
 from sluice.torch import DataLoader
 
 

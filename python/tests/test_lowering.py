@@ -18,7 +18,7 @@ from torchvision.transforms import InterpolationMode, v2
 
 from fake_computation import read_specification
 from sample_datasets import first_only
-from sluice.pipeline import describe_loader
+from sluice.loader.pipeline import describe_loader
 from sluice.torch import DataLoader, explain
 
 CROP = transforms.RandomResizedCrop(32)

@@ -12,9 +12,9 @@ import numpy
 import pytest
 from torch.utils.data import Dataset
 
-from sluice.made_anew import made_anew
-from sluice.own_code import PickleReader
-from sluice.pickling import dump
+from sluice.shipping.made_anew import made_anew
+from sluice.shipping.own_code import PickleReader
+from sluice.shipping.pickling import dump
 from sluice.torch import DataLoader
 
 

@@ -6,7 +6,7 @@ import os
 import select
 import threading
 
-from sluice.mailbox import Mailbox
+from sluice.feeder.mailbox import Mailbox
 
 
 def is_rung(mailbox: Mailbox) -> bool:

@@ -13,9 +13,9 @@ import torch
 from torch.utils.data import Dataset
 
 from conftest import NO_REAL_FEEDER, REAL_BINARY, RealFeeder, eventually
-from sluice import feeder as feeder_module
-from sluice import shipment
-from sluice.sealed_memory import SealedMemory
+from sluice.feeder import choice as feeder_module
+from sluice.shipping import shipment
+from sluice.shipping.sealed_memory import SealedMemory
 from sluice.torch import DataLoader
 
 MIB = 1 << 20

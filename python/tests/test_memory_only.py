@@ -16,7 +16,7 @@ import torch
 PROGRAM = """
 import sys, torch
 import test_memory_only as cases
-from sluice.memory_only import MemoryOnly, listen
+from sluice.executor.memory_only import MemoryOnly, listen
 torch.arange(1)
 listen()
 watch, folder = MemoryOnly(), sys.argv[2]

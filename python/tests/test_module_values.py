@@ -17,7 +17,7 @@ import torch
 from torch.utils.data import Dataset
 from torchvision import transforms
 
-from sluice import module_values
+from sluice.shipping import module_values
 from sluice.torch import DataLoader
 
 PACKAGE = Path(__file__).resolve().parent.parent
@@ -74,9 +74,9 @@ def test_values_of_a_module_of_the_users(case, tmp_path, monkeypatch):
     exec(statement, {"module": module, "argparse": argparse, "numpy": numpy, "torch": torch, "Path": Path, "__file__": __file__})
     values = module_values.capture()
     del sys.modules["module_of_a_script"]
-    assert "pytest" not in values and "json" not in values and "sluice.settings" not in values
+    assert "pytest" not in values and "json" not in values and "sluice.base.settings" not in values
     own = {"module_of_a_script": values["module_of_a_script"]}  # Those of all tests are more than a command line holds.
-    command = f"import module_of_a_script as module; from sluice import module_values; module_values.enter({own!r}); {program}"
+    command = f"import module_of_a_script as module; from sluice.shipping import module_values; module_values.enter({own!r}); {program}"
     run = subprocess.run([sys.executable, "-c", command], env={"PYTHONPATH": f"{tmp_path}:{PACKAGE}"}, capture_output=True, text=True, timeout=60)
     assert run.stdout.strip() == shown, run.stderr
     if not shown:

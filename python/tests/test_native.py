@@ -156,7 +156,7 @@ def test_keys_outside_the_folder_are_judged_by_the_folder(any_feeder, image_root
 
 def test_a_specification_that_the_real_feeder_does_not_know(real_feeder, image_root, monkeypatch, caplog):
     """As after an update of the client alone."""
-    from sluice import pipeline
+    from sluice.loader import pipeline
 
     def from_the_future(*arguments, **options):
         native = lower(*arguments, **options)

@@ -9,8 +9,8 @@ import pytest
 import torch
 
 from conftest import NO_REAL_FEEDER, REAL_BINARY
-from sluice import native_audio
-from sluice.audio_library import AudioLibrary
+from sluice.media import native_audio
+from sluice.media.audio_library import AudioLibrary
 from sluice.torch import DataLoader
 
 clips = pytest.importorskip("audio_clips", reason="needs torchaudio and soundfile, which this environment lacks")

@@ -12,11 +12,11 @@ from torch.utils.data import Subset
 from conftest import NO_REAL_FEEDER, REAL_BINARY, eventually
 from object_server import FAULTS, store_of, urls_of
 from shard_files import shards_of_images
-from sluice.failures import NotNative
-from sluice.lowering import lower
-from sluice.object_reader import ObjectError
+from sluice.lowering.native_pipeline import lower
 from sluice.shards import TarShards
-from sluice.sigv4 import Credentials, signed_headers
+from sluice.shipping.failures import NotNative
+from sluice.stores.object_reader import ObjectError
+from sluice.stores.sigv4 import Credentials, signed_headers
 from sluice.torch import DataLoader
 from test_loader import equal
 from test_node_cache import NodeCache

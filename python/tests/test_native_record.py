@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from sluice.native_record import NativeRecord
+from sluice.loader.native_record import NativeRecord
 
 
 @pytest.mark.parametrize("batches, left_at", [

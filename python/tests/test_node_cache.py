@@ -10,7 +10,7 @@ import time
 import pytest
 
 from conftest import NO_REAL_FEEDER, REAL_BINARY, eventually, free_address
-from sluice import feeder as feeder_module
+from sluice.feeder import choice as feeder_module
 from test_loader import equal
 from test_prefix_cache import FILES, HITS, MISSES, batches_of, count_at, feeder_with_cache
 

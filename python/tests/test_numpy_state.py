@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy
 import pytest
 
-from sluice import numpy_state
-from sluice.numpy_state import NumpyState
+from sluice.executor import numpy_state
+from sluice.executor.numpy_state import NumpyState
 
 
 @pytest.fixture(autouse=True)

@@ -16,10 +16,10 @@ from torch.utils.data import Subset
 
 from object_server import FAULTS, Store, store_of, urls_of
 from shard_files import shards_of_images, write_shard
-from sluice import object_reader
-from sluice.object_reader import MOST_ATTEMPTS, ObjectChanged, ObjectError, ObjectState, Pace, Range, joined
-from sluice.object_urls import lasting, shown, target_of
 from sluice.shards import KEY, ShardError, TarShards
+from sluice.stores import object_reader
+from sluice.stores.object_reader import MOST_ATTEMPTS, ObjectChanged, ObjectError, ObjectState, Pace, Range, joined
+from sluice.stores.object_urls import lasting, shown, target_of
 from sluice.torch import DataLoader
 from test_loader import equal
 from test_shard_loading import RECIPES

@@ -6,10 +6,10 @@ from __future__ import annotations
 import pytest
 import torch
 
-import sluice.payback
+import sluice.makers.payback
 import sluice.torch
-from sluice.forks import Batches
-from sluice.pipeline import Pipeline
+from sluice.loader.pipeline import Pipeline
+from sluice.makers.forks import Batches
 from test_forks import in_another_thread
 from test_loader import equal, indices_of
 from test_stepping_aside import loader_that, made_by_executors
@@ -20,7 +20,7 @@ def stepping_aside(clean_slate, monkeypatch):
     monkeypatch.setenv("SLUICE_STEP_ASIDE", "on")
     monkeypatch.setenv("SLUICE_AHEAD", "off")  # Requests are counted here.
     for name in ("START_SECONDS", "WARM_START_SECONDS"):  # Executors never pay, however slow this machine is.
-        monkeypatch.setattr(sluice.payback, name, 1e9)
+        monkeypatch.setattr(sluice.makers.payback, name, 1e9)
 
 
 @pytest.mark.parametrize("taken", [list, in_another_thread])

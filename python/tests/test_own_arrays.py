@@ -10,8 +10,8 @@ from torch.utils.data._utils.collate import default_collate
 from torchvision.transforms import ToTensor
 
 from array_classes import ARRAYS, COUNT, OTHERS, Base, noise
-from sluice.failures import NotNative
-from sluice.lowering import lower
+from sluice.lowering.native_pipeline import lower
+from sluice.shipping.failures import NotNative
 from test_own_files import alike, epochs_of, loader_of, native_of
 
 TENSOR = ToTensor()

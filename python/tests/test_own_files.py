@@ -18,11 +18,11 @@ from torchvision import datasets, transforms
 
 from other_image_classes import NEED_PANDAS, OTHERS, Prints
 from own_image_classes import OWN, TRAINING, AsDict, Base, Folder, Plain, Survives, WithIndex, pandas
-from sluice import code_tree
-from sluice.failures import NotNative
-from sluice.lowering import lower
-from sluice.own_images import OwnImages
-from sluice.pipeline import describe_loader
+from sluice.loader.pipeline import describe_loader
+from sluice.lowering import code_tree
+from sluice.lowering.native_pipeline import lower
+from sluice.lowering.own_images import OwnImages
+from sluice.shipping.failures import NotNative
 from sluice.torch import DataLoader
 
 

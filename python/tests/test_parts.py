@@ -10,15 +10,15 @@ import pytest
 import torch
 
 from sample_datasets import Point
-from sluice.accounting import Account, Totals
-from sluice.computation import PythonPipeline
-from sluice.framing import MOST_JSON_BYTES, MOST_KEYS, FrameParser, ProtocolError, encode
-from sluice.notices import say_once
-from sluice.pipeline import Pipeline
-from sluice.seeds import collate_seed, sample_seed, seed_everything
-from sluice.settings import SettingError, Settings
-from sluice.structure import layout, pack, unpack
-from sluice.surroundings import module_path
+from sluice.base.notices import say_once
+from sluice.base.settings import SettingError, Settings
+from sluice.executor.computation import PythonPipeline
+from sluice.executor.seeds import collate_seed, sample_seed, seed_everything
+from sluice.loader.pipeline import Pipeline
+from sluice.makers.accounting import Account, Totals
+from sluice.shipping.framing import MOST_JSON_BYTES, MOST_KEYS, FrameParser, ProtocolError, encode
+from sluice.shipping.structure import layout, pack, unpack
+from sluice.shipping.surroundings import module_path
 
 
 def test_the_first_seed_is_splitmix64s_first_output():

@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import pytest
 
-from sluice.accounting import Totals
-from sluice.payback import FORK_SECONDS, START_SECONDS, Payback, Scales
+from sluice.makers.accounting import Totals
+from sluice.makers.payback import FORK_SECONDS, START_SECONDS, Payback, Scales
 
 EXECUTOR_CASES = {
     # notes: (wait, compute, batches left) of each batch; pays_at: after how many an executor pays.
@@ -112,7 +112,7 @@ HELD_BACK = 5  # The argument of Payback.note.
 def test_time_without_a_cpu_counts_beyond_a_tenth(monkeypatch, of_a_second, share):
     """A quota is given once a second, and a batch takes a tenth."""
     told, asked = [], itertools.count(1)
-    monkeypatch.setattr("sluice.payback.queued_seconds", lambda: of_a_second * (next(asked) // 10))
+    monkeypatch.setattr("sluice.makers.payback.queued_seconds", lambda: of_a_second * (next(asked) // 10))
     monkeypatch.setattr(Payback, "note", lambda self, *arguments: told.append(arguments[HELD_BACK]))
     payback, scales, totals = Payback(forks_at_once=True), Scales(), Totals()
     for _ in range(401):
@@ -124,7 +124,7 @@ def test_time_without_a_cpu_counts_beyond_a_tenth(monkeypatch, of_a_second, shar
 
 def test_where_the_kernel_does_not_count_no_time_was_without_a_cpu(monkeypatch):
     told = []
-    monkeypatch.setattr("sluice.payback.queued_seconds", lambda: None)
+    monkeypatch.setattr("sluice.makers.payback.queued_seconds", lambda: None)
     monkeypatch.setattr(Payback, "note", lambda self, *arguments: told.append(arguments[HELD_BACK]))
     scales, totals = Scales(), Totals()
     for _ in range(3):

@@ -16,11 +16,11 @@ from torch.utils.data import DataLoader as TorchLoader, DistributedSampler, get_
 
 from conftest import NO_REAL_FEEDER, REAL_BINARY, RealFeeder, eventually
 from sample_datasets import Keyed, Numbers, OwnGenerator, give_generator
-from sluice import feeder as feeder_module
-from sluice import history as history_module
-from sluice.generators import StateError
-from sluice.history import History, batches_of
-from sluice.persistent_iterator import PersistentIterator
+from sluice.executor import history as history_module
+from sluice.executor.generators import StateError
+from sluice.executor.history import History, batches_of
+from sluice.feeder import choice as feeder_module
+from sluice.loader.persistent_iterator import PersistentIterator
 from sluice.torch import DataLoader
 from stateful_datasets import Compose, Counts, CountsBatches, FailsOnce, Randomizable, Transformed, draw_and_stack, set_random_states
 from test_forks import Decided

@@ -13,8 +13,8 @@ import numpy
 import pytest
 import torch
 
-from sluice.failures import NotLight, TooLarge
-from sluice.pickling import dump
+from sluice.shipping.failures import NotLight, TooLarge
+from sluice.shipping.pickling import dump
 
 PACKAGES = Path(__file__).resolve().parent.parent
 MANY = torch.arange(400 * 300, dtype=torch.float32).view(400, 300)
@@ -66,7 +66,7 @@ def test_small_arrays_of_files_travel(tmp_path):
 SCRIPT = """
 import dataclasses, functools, pickle, subprocess, sys, typing
 import torch.backends.cudnn
-from sluice.pickling import dump
+from sluice.shipping.pickling import dump
 @dataclasses.dataclass(slots=True)
 class Sample:
     number: int
@@ -93,7 +93,7 @@ assert switch() is False and lazy.twice == 10
 sys.stdout.buffer.write(cloudpickle.dumps(values))
 '''
 back = subprocess.run([sys.executable, "-c", elsewhere], input=pickled, stdout=subprocess.PIPE, check=True).stdout
-from sluice.own_code import PickleReader
+from sluice.shipping.own_code import PickleReader
 import io
 assert PickleReader(io.BytesIO(back)).load() == list(made[:3])
 """

@@ -11,7 +11,7 @@ import torch
 from torch.utils.data import Dataset
 from torch.utils.data._utils import pin_memory as torchs
 
-from sluice.pinning import Pins
+from sluice.feeder.pinning import Pins
 from sluice.torch import DataLoader
 
 THREAD = "sluice-pins"
@@ -97,7 +97,7 @@ def test_what_cannot_be_pinned_is_the_loops_error(any_feeder, accelerator, monke
 
 def test_a_thread_that_has_ended_is_an_error_and_no_hang(accelerator, monkeypatch):
     monkeypatch.setattr(torchs, "_pin_memory_loop", lambda *arguments: None)
-    monkeypatch.setattr("sluice.pinning._LOOK_SECONDS", 0.01)
+    monkeypatch.setattr("sluice.feeder.pinning._LOOK_SECONDS", 0.01)
     pinned = Pins("cuda").pin([torch.ones(3)])
     with pytest.raises(RuntimeError, match="exited unexpectedly"):
         pinned.tensors()

@@ -8,7 +8,7 @@ import pathlib
 import pytest
 import torch
 
-from sluice.plain_data import PlainParts
+from sluice.shipping.plain_data import PlainParts
 from sluice.torch import DataLoader
 
 LINES = [f"line {number}" for number in range(300)]
@@ -111,7 +111,7 @@ def test_many_cheap_lines_are_made_by_this_process_from_a_copy(kind, here, make_
     make_fake()
     monkeypatch.setenv("SLUICE_STEP_ASIDE", "on")
     monkeypatch.setattr("sluice.torch.adds_no_cpu", lambda *_: True)
-    monkeypatch.setattr("sluice.payback.FORK_SECONDS", 1e9)  # However slow this machine is, forks do not pay.
+    monkeypatch.setattr("sluice.makers.payback.FORK_SECONDS", 1e9)  # However slow this machine is, forks do not pay.
     data = kind()
     loader = DataLoader(data, batch_size=64, num_workers=2)
     before = list(data.lines)

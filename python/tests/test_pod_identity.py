@@ -12,10 +12,10 @@ from urllib.parse import parse_qs
 import pytest
 
 from object_server import Store, serving
-from sluice import object_reader, pod_identity
-from sluice.object_reader import ObjectError, ObjectReader, Range
-from sluice.object_urls import credentials
-from sluice.pod_identity import Agent, Borrowed, IdentityError, Role
+from sluice.stores import object_reader, pod_identity
+from sluice.stores.object_reader import ObjectError, ObjectReader, Range
+from sluice.stores.object_urls import credentials
+from sluice.stores.pod_identity import Agent, Borrowed, IdentityError, Role
 
 NOW = datetime(2026, 11, 25, 12, tzinfo=timezone.utc)
 

@@ -7,8 +7,8 @@ import torch
 from torch.utils.data import DataLoader as TorchLoader, DistributedSampler, RandomSampler, SequentialSampler
 
 from sample_datasets import Numbers
-from sluice.generators import capture_generators
-from sluice.prediction import Habit, Moment, forecast
+from sluice.executor.generators import capture_generators
+from sluice.loader.prediction import Habit, Moment, forecast
 from test_pace import SAMPLERS, own
 
 KNOWN = {

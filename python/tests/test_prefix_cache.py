@@ -12,7 +12,7 @@ from torchvision import transforms
 from torchvision.datasets import ImageFolder
 
 from conftest import NO_REAL_FEEDER, REAL_BINARY, RealFeeder, eventually, free_address
-from sluice import feeder as feeder_module
+from sluice.feeder import choice as feeder_module
 from sluice.torch import DataLoader
 from test_loader import equal
 

@@ -7,8 +7,8 @@ import os
 import pytest
 import torch
 
-from sluice.computation import BatchRequest, Computation, PythonPipeline, untouched_process
-from sluice.shipment import describe_pipeline
+from sluice.executor.computation import BatchRequest, Computation, PythonPipeline, untouched_process
+from sluice.shipping.shipment import describe_pipeline
 
 
 class Learns(torch.utils.data.Dataset):

@@ -9,7 +9,7 @@ import torch
 
 from conftest import eventually
 from sample_datasets import Numbers
-from sluice import frameworks, remaining
+from sluice.loader import frameworks, remaining
 from sluice.torch import DataLoader
 
 

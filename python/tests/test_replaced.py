@@ -18,7 +18,7 @@ from torchvision import transforms
 from torchvision.transforms.v2 import functional
 
 from own_image_classes import Plain
-from sluice.replaced import replaced_function
+from sluice.shipping.replaced import replaced_function
 from sluice.torch import DataLoader
 from test_own_files import native_of
 from test_own_files import paths as paths  # noqa: PLC0414

@@ -10,7 +10,7 @@ import torch
 from torch.utils.data import IterableDataset, get_worker_info
 
 from sample_datasets import TORCH_HAS_IN_ORDER, Numbers, Reads, own_state
-from sluice.checkpoint import StateError
+from sluice.loader.checkpoint import StateError
 from sluice.torch import DataLoader
 from test_loader import equal
 

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from sample_datasets import Numbers, Reads, own_state
-from sluice.checkpoint import StateError
+from sluice.loader.checkpoint import StateError
 from sluice.torch import DataLoader
 from test_replay import plain
 

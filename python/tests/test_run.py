@@ -218,8 +218,8 @@ def test_the_bundles_modules_are_not_compiled_anew_wherever_it_is_installed(tmp_
             copied = tmp_path / file.relative_to(BUNDLE)
             copied.parent.mkdir(parents=True, exist_ok=True)
             copied.write_bytes(file.read_bytes())
-    status, out, words = run(["-v", "-c", "import sluice.stream; print(sluice.stream.Stream.close.__code__.co_filename)"], cwd=tmp_path,
+    status, out, words = run(["-v", "-c", "import sluice.loader.stream; print(sluice.loader.stream.Stream.close.__code__.co_filename)"], cwd=tmp_path,
                              PYTHONPATH=str(tmp_path))  # fmt: skip
     modules = [line for line in words.splitlines() if line.startswith(f"# code object from '{tmp_path}")]
-    assert status == 0 and out == f"{tmp_path}/sluice/stream.py\n"
+    assert status == 0 and out == f"{tmp_path}/sluice/loader/stream.py\n"
     assert len(modules) > 20 and all("__pycache__" in line for line in modules)

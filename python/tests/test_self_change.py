@@ -10,7 +10,7 @@ import pytest
 import torch
 from torch.utils.data import Dataset, Subset
 
-from sluice.self_change import Watch
+from sluice.shipping.self_change import Watch
 from sluice.torch import DataLoader
 
 

@@ -15,10 +15,10 @@ from torchvision.datasets import ImageFolder
 
 from fake_computation import read_specification
 from shard_files import shards_of_images, write_shard
-from sluice.failures import NotNative
-from sluice.pipeline import describe_loader
-from sluice.range_table import RangeTable
+from sluice.loader.pipeline import describe_loader
+from sluice.lowering.range_table import RangeTable
 from sluice.shards import KEY, TarShards
+from sluice.shipping.failures import NotNative
 from sluice.torch import DataLoader
 from test_loader import equal
 from test_own_files import alike, epochs_of
@@ -170,7 +170,7 @@ def test_a_shard_that_is_replaced_during_training_is_no_silent_change(any_feeder
 ])  # fmt: skip
 def test_what_stays_python_says_why(folder, arguments, reason):
     with pytest.raises(NotNative, match=reason):
-        from sluice.lowering import lower
+        from sluice.lowering.native_pipeline import lower
 
         loader = TorchLoader(TarShards(folder, **{"transform": EVALUATION, **arguments}))
         lower(loader.dataset, loader.collate_fn, True)

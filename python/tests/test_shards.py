@@ -19,10 +19,10 @@ from PIL import Image
 from torchvision import transforms
 
 from shard_files import shards_of_images, write_shard
-from sluice import index_files, shard_index
-from sluice.shard_index import scan, split_name
-from sluice.shard_paths import expand_braces, shard_paths
 from sluice.shards import IMAGE, KEY, ShardError, TarShards
+from sluice.stores import index_files, shard_index
+from sluice.stores.shard_index import scan, split_name
+from sluice.stores.shard_paths import expand_braces, shard_paths
 
 
 @pytest.fixture(autouse=True)

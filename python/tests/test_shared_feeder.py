@@ -17,13 +17,13 @@ import pytest
 import torch
 
 from conftest import NO_REAL_FEEDER, REAL_BINARY, eventually
-from sluice import feeder
-from sluice.embedded import EmbeddedFeeder
-from sluice.endpoint import FeederUnavailable
-from sluice.feeder import feeder_in_words, shared_connection
-from sluice.launch import Launch
-from sluice.settings import Settings
-from sluice.shared_feeder import SharedFeeder, _locked
+from sluice.base.settings import Settings
+from sluice.feeder import choice as feeder
+from sluice.feeder.choice import feeder_in_words, shared_connection
+from sluice.feeder.embedded import EmbeddedFeeder
+from sluice.feeder.endpoint import FeederUnavailable
+from sluice.feeder.launch import Launch
+from sluice.feeder.shared import SharedFeeder, _locked
 from sluice.torch import DataLoader
 from test_embedded import alive
 

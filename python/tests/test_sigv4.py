@@ -7,8 +7,8 @@ from hashlib import sha256
 
 import pytest
 
-from sluice import sigv4
-from sluice.sigv4 import Credentials, signed_headers
+from sluice.stores import sigv4
+from sluice.stores.sigv4 import Credentials, signed_headers
 
 EXAMPLE = Credentials("AKIAIOSFODNN7EXAMPLE", "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY")
 NOTHING = sha256(b"").hexdigest()

@@ -17,9 +17,9 @@ from torchvision.datasets import ImageFolder
 
 from conftest import NO_REAL_FEEDER, REAL_BINARY, RealFeeder, RealWorker, eventually
 from sample_datasets import Batched, Counting, Numbers, OwnError, SilentError
-from sluice import feeder as feeder_module
-from sluice.settings import SettingError, Settings
-from sluice.skipping import MOST_LOST_IN_A_ROW, MOST_TOLD, leave_out_failures
+from sluice.base.settings import SettingError, Settings
+from sluice.executor.skipping import MOST_LOST_IN_A_ROW, MOST_TOLD, leave_out_failures
+from sluice.feeder import choice as feeder_module
 from sluice.torch import DataLoader
 from test_forks import Decided
 from test_loader import equal

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from sluice.socket_folder import folder_for_sockets
+from sluice.feeder.socket_folder import folder_for_sockets
 
 NAME = "sluice.0/" + 24 * "0" + "/feeder.sock"
 

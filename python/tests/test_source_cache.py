@@ -2,8 +2,8 @@
 
 import pytest
 
-from sluice.settings import Settings
-from sluice.source_cache import cache_in_words
+from sluice.base.settings import Settings
+from sluice.cache.source_cache import cache_in_words
 
 HALF_A_CACHE = "source files: not cached (one of SLUICE_CACHE_DIR and SLUICE_CACHE_BYTES is missing: set both)\n"
 

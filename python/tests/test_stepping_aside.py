@@ -12,14 +12,14 @@ import pytest
 import torch
 from torch.utils.data import Dataset
 
-import sluice.payback
+import sluice.makers.payback
 import sluice.torch
 from conftest import eventually
 from sample_datasets import TORCH_HAS_IN_ORDER, Numbers
-from sluice.feeder import shared_connection
-from sluice.payback import Payback
-from sluice.pipeline import Pipeline
-from sluice.settings import Settings
+from sluice.base.settings import Settings
+from sluice.feeder.choice import shared_connection
+from sluice.loader.pipeline import Pipeline
+from sluice.makers.payback import Payback
 from sluice.torch import DataLoader
 from test_loader import equal, indices_of
 
@@ -205,7 +205,7 @@ def forking_at_once(request, monkeypatch):
 def test_forks_make_what_this_process_must_not(make_fake, monkeypatch, forking_at_once):
     fake = make_fake()
     for name in ("START_SECONDS", "WARM_START_SECONDS"):  # Executors never pay, however slow this machine is.
-        monkeypatch.setattr(sluice.payback, name, 1e9)
+        monkeypatch.setattr(sluice.makers.payback, name, 1e9)
     expected = made_by_executors(**forking_at_once)
     before = len(fake.ask()["requests"])
     monkeypatch.setattr(Pipeline, "computation", None)  # No copy, no batch of this process.
@@ -308,7 +308,7 @@ class Exiting(Numbers):
 
 def test_a_sample_that_ends_its_process_does_not_end_the_trainer(make_fake, monkeypatch):
     make_fake()
-    monkeypatch.setattr(sluice.payback, "FORK_SECONDS", 1e9)  # However slow this machine is, this process makes the batches.
+    monkeypatch.setattr(sluice.makers.payback, "FORK_SECONDS", 1e9)  # However slow this machine is, this process makes the batches.
     ends = os._exit
     batches = iter(DataLoader(Exiting(12), batch_size=4, num_workers=2))
     assert next(batches).tolist() == [0, 1, 2, 3]

@@ -17,13 +17,13 @@ from torch.utils.data import DataLoader as TorchLoader
 
 from conftest import NO_REAL_FEEDER, REAL_BINARY, RealFeeder, eventually
 from sample_datasets import Keyed, Numbers, OwnError, OwnGenerator, fail_at_start, give_generator, tag_dataset, WorkerFacts
-from sluice import feeder as feeder_module
-from sluice.computation import BatchRequest
-from sluice.generators import StateError
-from sluice.history import History, batches_of
-from sluice.iterator import FeederIterator
-from sluice.payback import Payback
-from sluice.settings import SettingError, Settings
+from sluice.base.settings import SettingError, Settings
+from sluice.executor.computation import BatchRequest
+from sluice.executor.generators import StateError
+from sluice.executor.history import History, batches_of
+from sluice.feeder import choice as feeder_module
+from sluice.loader.iterator import FeederIterator
+from sluice.makers.payback import Payback
 from sluice.torch import DataLoader
 from stateful_datasets import (Compose, Counts, CountsBatches, FailsOnce, Randomizable, Transformed, draw_and_stack, seed_as_lightning,
                                seed_from_info, set_random_states)

@@ -22,9 +22,9 @@ import torch
 from PIL import Image, ImageFile
 
 from sample_datasets import Numbers
-from sluice.computation import Computation
-from sluice.iterator import FeederIterator
-from sluice.sealed_memory import SealedMemory
+from sluice.executor.computation import Computation
+from sluice.loader.iterator import FeederIterator
+from sluice.shipping.sealed_memory import SealedMemory
 from sluice.torch import DataLoader
 
 TESTS = Path(__file__).resolve().parent
@@ -327,8 +327,8 @@ CACHING_SCRIPT = """
 import functools, sys
 sys.path[:0] = [{path!r}]
 import torch
-from sluice.computation import PythonPipeline
-from sluice.shipment import describe_pipeline
+from sluice.executor.computation import PythonPipeline
+from sluice.shipping.shipment import describe_pipeline
 @functools.lru_cache(maxsize=3)
 def twice(number): return [2 * number]
 class Cached(torch.utils.data.Dataset):
@@ -350,8 +350,8 @@ RANK_SCRIPT = """
 import collections, sys
 sys.path[:0] = [{path!r}]
 import torch
-from sluice.computation import PythonPipeline
-from sluice.shipment import describe_pipeline
+from sluice.executor.computation import PythonPipeline
+from sluice.shipping.shipment import describe_pipeline
 Pair = collections.namedtuple("Pair", "first second")
 class Scaled(torch.utils.data.Dataset):
     def __init__(self, factor): self.factor = factor

@@ -16,8 +16,8 @@ from torchvision.datasets import ImageFolder
 from torchvision.io import decode_image
 from torchvision.transforms import v2
 
-from sluice.failures import NotNative
-from sluice.lowering import lower
+from sluice.lowering.native_pipeline import lower
+from sluice.shipping.failures import NotNative
 from tensor_image_classes import NATIVE, OTHERS, TRAINING, ByText, Tutorial
 from test_own_files import alike, epochs_of, loader_of, native_of
 

@@ -7,8 +7,8 @@ import pytest
 import torch
 from torch.utils.data import Subset, TensorDataset, default_collate, random_split
 
-import sluice.computation
-from sluice.tensor_rows import batch_of_rows
+import sluice.executor.computation
+from sluice.executor.tensor_rows import batch_of_rows
 from sluice.torch import DataLoader
 from test_loader import equal
 
@@ -77,7 +77,7 @@ def test_code_of_the_users_is_run(monkeypatch):
 def test_epochs_are_torchs(any_feeder, monkeypatch, dataset, aside):
     monkeypatch.setenv("SLUICE_STEP_ASIDE", aside)
     taken = []
-    monkeypatch.setattr(sluice.computation, "batch_of_rows", lambda *given: taken.append(batch_of_rows(*given)) or taken[-1])
+    monkeypatch.setattr(sluice.executor.computation, "batch_of_rows", lambda *given: taken.append(batch_of_rows(*given)) or taken[-1])
 
     def epochs(kind) -> list:
         torch.manual_seed(3)

@@ -13,9 +13,9 @@ from torchvision import datasets, transforms
 
 from memory_datasets import ALL
 from own_image_classes import Base
-from sluice.failures import NotNative
-from sluice.lowering import lower
-from sluice.pipeline import describe_loader
+from sluice.loader.pipeline import describe_loader
+from sluice.lowering.native_pipeline import lower
+from sluice.shipping.failures import NotNative
 from test_own_files import alike, epochs_of, loader_of, native_of
 from test_own_files import paths as paths  # noqa: PLC0414
 from view_classes import RESIZE, SMALL, TENSOR, VIEWS, AnyMode, AsModule, ConvertsByAnother, ConvertsOthers, MakesTransforms, ManyViews, MultiCrop, NamedViews, TwoCrops, Views

@@ -12,11 +12,11 @@ from torchvision.datasets import ImageFolder
 
 from conftest import eventually
 from sample_datasets import TORCH_HAS_IN_ORDER, Numbers
-from sluice.feeder import disconnect_all
-from sluice.measured import FORKS
-from sluice.payback import Payback
+from sluice.feeder.choice import disconnect_all
+from sluice.makers.measured import FORKS
+from sluice.makers.payback import Payback
+from sluice.makers.way_back import WayBack
 from sluice.torch import DataLoader
-from sluice.way_back import WayBack
 from test_loader import equal
 from test_lowering import NATIVE
 

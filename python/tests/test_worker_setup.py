@@ -12,10 +12,10 @@ import torch
 from torch.utils.data import DataLoader as TorchLoader, get_worker_info
 
 from sample_datasets import Numbers, OwnGenerator, fail_at_start, give_generator, tag_dataset
-from sluice.iterator import FeederIterator
-from sluice.offered import state_kept
+from sluice.loader.iterator import FeederIterator
+from sluice.loader.offered import state_kept
+from sluice.loader.worker_setup import only_seeds
 from sluice.torch import DataLoader
-from sluice.worker_setup import only_seeds
 from test_loader import equal
 
 SEED = 3

@@ -9,7 +9,7 @@ namespace {
 using pipeline::FileIdentity;
 using transport::FunctionCall;
 
-// What is cached, and the version of its making: python/sluice/kept_values.py.
+// What is cached, and the version of its making: python/sluice/cache/kept_values.py.
 constexpr std::string_view kCallResult = "call result 1";
 
 // Told apart by their lengths: arguments may hold any byte.

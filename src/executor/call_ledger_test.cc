@@ -46,7 +46,7 @@ class Simulated {
     int found = 0;
   };
 
-  // As python/sluice/kept_calls.py does.
+  // As python/sluice/executor/kept_calls.py does.
   template <typename Make>
   void call(Function& function, std::size_t sample, double hit_seconds, Make make) {
     ++function.calls;

@@ -19,7 +19,7 @@ constexpr std::chrono::seconds kMeasureInterval{10};  // of children's memory: a
 // A child has no less, whatever was seen of it: the next batch may be larger.
 constexpr std::size_t kChildBytesMin = std::size_t{64} << 20;
 
-// As python/sluice/history.py has a batch: how many keys, and the keys.
+// As python/sluice/executor/history.py has a batch: how many keys, and the keys.
 void append_to(std::string& made, const std::vector<std::int64_t>& keys) {
   const auto append = [&](std::int64_t value) {
     for (int shift = 0; shift < 64; shift += 8)

@@ -1,6 +1,6 @@
 // When a request is asked for once more: the slowest of a hundred keep a whole batch waiting, and another server of the
 // store answers at once. As "The Tail at Scale" (Dean, Barroso, 2013) has hedged requests, with the rule and the bounds
-// of python/sluice/late_requests.py (docs/designs/object-stores.md).
+// of python/sluice/stores/late_requests.py (docs/designs/object-stores.md).
 //
 // Thread safety: none.
 #pragma once

@@ -1,5 +1,5 @@
 // Whom to ask for an object, and how: s3://BUCKET/KEY is signed, https://HOST/PATH and http://HOST/PATH are asked for
-// as they are, presigned or not (docs/designs/object-stores.md). As python/sluice/object_urls.py has it.
+// as they are, presigned or not (docs/designs/object-stores.md). As python/sluice/stores/object_urls.py has it.
 //
 // Thread safety: pure functions and values.
 #pragma once

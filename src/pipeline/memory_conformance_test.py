@@ -15,7 +15,7 @@ from torchvision.transforms import v2
 
 from torch_conformance_test import AUGMENTATIONS, BILINEAR, MEAN, OPERATIONS, STD, TO_SQUARE, picture, probe  # puts python/ on the path
 from client_lowering import lowered
-from sluice.lowered import Lowered
+from sluice.lowering.lowered import Lowered
 
 SIZES = {"MNIST": (28, 28), "wide": (131, 97), "tall": (16, 45), "one row": (60, 1), "one pixel": (1, 1)}
 PER_SIZE = 40

@@ -13,7 +13,7 @@ from torchvision.io import ImageReadMode, decode_image
 from torchvision.transforms import v2
 from torchvision.transforms.functional import pil_to_tensor
 
-from sluice import augmentations
+from sluice.lowering import augmentations
 
 OPERATIONS = {
     "recommended": [

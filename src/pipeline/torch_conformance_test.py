@@ -27,7 +27,7 @@ from torchvision.transforms.functional import pil_to_tensor
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / "python"), str(ROOT / "src/pipeline/testing")]
 from client_lowering import ops_of  # noqa: E402
-from sluice.file_table import FileTable  # noqa: E402
+from sluice.lowering.file_table import FileTable  # noqa: E402
 
 BUILD = pathlib.Path(os.environ.get("SLUICE_BUILD", ROOT / "build"))
 PROBE = str(BUILD / "src/pipeline/sluice-pipeline-probe")

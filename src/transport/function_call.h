@@ -15,7 +15,7 @@ namespace sluice::transport {
 struct FunctionCall {
   std::string function;            // module and qualified name
   std::string version;             // the user's, and a digest of the function's code
-  std::string arguments;           // python/sluice/kept_keys.py; opaque here
+  std::string arguments;           // python/sluice/cache/kept_keys.py; opaque here
   std::vector<std::string> files;  // absolute paths, in the order in which the arguments name them
 };
 

@@ -12,8 +12,8 @@ def batches(work):
     from torch_datasets import dataset
 
     import sluice.torch
-    from sluice.feeder import feeder_in_words
-    from sluice.settings import Settings
+    from sluice.base.settings import Settings
+    from sluice.feeder.choice import feeder_in_words
 
     if feeder_in_words(Settings.from_environment()) is None:
         raise RuntimeError("SLUICE_FEEDER_BINARY names no feeder: this would be torch's loader")

@@ -1,9 +1,9 @@
 """What the client makes of torchvision's transforms, for tests that run it."""
 
-from sluice.lowered import Lowered
-from sluice.pictures import RGB, Opened, Picture, views_of
-from sluice.sample_code import made_of
-from sluice.transforms import lower_views
+from sluice.lowering.lowered import Lowered
+from sluice.lowering.pictures import RGB, Opened, Picture, views_of
+from sluice.lowering.sample_code import made_of
+from sluice.lowering.transforms import lower_views
 
 
 def lowered(transform, obstacles, source):

@@ -1,0 +1,1 @@
+"""What all parts of the client use: settings, the log, signals, CPUs, what a thread inherits."""

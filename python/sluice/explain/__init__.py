@@ -1,0 +1,1 @@
+"""What a user is told: what batches cost and why, and what works on this machine."""

@@ -1,0 +1,1 @@
+"""What is read of a user's pipeline so that native executors can run it."""

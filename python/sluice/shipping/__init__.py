@@ -1,0 +1,1 @@
+"""What goes from this process to another one: frames, pickles, surroundings, exceptions."""
