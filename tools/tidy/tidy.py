@@ -13,10 +13,18 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 FILE_LINES_MAX = 400
 FUNCTION_LINES_MAX = 70
 
-# A folder may include from the folders named here, and from itself. The longest prefix of a path is its folder. Tests (x_test.cc, testing/, tests/) may use all of their top folder.
+# A folder may include, or import, from the folders named here, and from itself. The longest prefix of a path is its folder. Tests (x_test.cc, testing/, tests/) may use all of their top folder.
 SRC = ["src/base", "src/http", "src/kube", "src/prom", "src/pipeline", "src/object_store", "src/cache", "src/cache/order", "src/transport", "src/executor"]
 CORE = ["scheduler/model", "scheduler/estimate", "scheduler/allocate", "scheduler/decide"]
 SIMULATOR = "scheduler/simulator"
+CLIENT = "python/sluice"
+CLIENT_FOLDERS = ["base", "media", "stores", "shipping", "lowering", "cache", "executor", "feeder", "makers", "loader", "explain"]
+
+
+def of_client(*folders):
+    return [f"{CLIENT}/{folder}" for folder in folders]
+
+
 DEPENDENCIES = {
     "src/base": [],
     "src/http": ["src/base"],
@@ -51,6 +59,18 @@ DEPENDENCIES = {
     "operator": [*SRC[:4], *CORE],  # control_plane and main join the parts
     "cli": ["src/base", "src/http", "src/kube"],
     "bench": [*SRC, "src/cache/policies", *CORE, "scheduler/testing", "operator"],
+    CLIENT: of_client(*CLIENT_FOLDERS),  # What users import and run.
+    f"{CLIENT}/base": [],
+    f"{CLIENT}/media": of_client("base"),
+    f"{CLIENT}/stores": of_client("base"),
+    f"{CLIENT}/shipping": of_client("base", "media"),
+    f"{CLIENT}/lowering": of_client("base", "stores", "shipping"),
+    f"{CLIENT}/cache": of_client("base", "shipping"),
+    f"{CLIENT}/executor": of_client("base", "shipping", "cache"),
+    f"{CLIENT}/feeder": of_client("base", "shipping", "executor"),
+    f"{CLIENT}/makers": of_client("base", "shipping", "executor", "feeder"),
+    f"{CLIENT}/loader": of_client("base", "shipping", "lowering", "executor", "feeder", "makers"),
+    f"{CLIENT}/explain": of_client("base", "media", "shipping", "lowering", "cache", "executor", "feeder", "makers"),
 }
 BANNED_NAME = re.compile(r"(?i)(utils?|helpers?|common|manager)$")
 HEADLESS = re.compile(r"(?i)\b(nobody|somebody|whoever) \w")  # In prose; as a value, such a word ends before a quote.
@@ -85,15 +105,33 @@ def may_include(path, target):
     return target in allowed or "operator" in DEPENDENCIES[here] and target.startswith("operator")
 
 
+IMPORT = re.compile(r'(?:\s*(?:from|import)\s+|.*\bimport_module\(")sluice\b([\w.]*)')
+
+
+def included(path, line):
+    """What a line of C++ includes, or a line of the client imports, also late or for its types alone."""
+    if str(path).startswith(CLIENT + "/"):
+        match = IMPORT.match(line)
+        return f"{CLIENT}{match.group(1).replace('.', '/')}/" if match else None
+    match = re.match(r'#include "([^"]+)"', line)
+    return match.group(1) if match else None
+
+
 def check_dependency_direction(path, lines):
     """Dependencies point one way (docs/designs/protocols.md section 1)."""
     if folder_of(path) is None:
         return
     for number, line in enumerate(lines, 1):
-        match = re.match(r'#include "([^"]+)"', line)
-        target = folder_of(match.group(1)) if match else None
+        named = included(path, line)
+        target = folder_of(named) if named else None
         if target and not may_include(path, target):
             yield number, f"{folder_of(path)} must not include {target}"
+
+
+def check_package(path, lines):
+    """Importing a folder of the client imports nothing: an executor's child starts with what it needs."""
+    if path.name == "__init__.py" and str(path).startswith(CLIENT + "/") and str(path.parent) != CLIENT and len(lines) != 1:
+        yield 1, "a folder's __init__.py is one line, its concept"
 
 
 def check_file_length(path, lines):
@@ -224,7 +262,7 @@ def check_compiled_together(path, lines):
                     seen.setdefault(function, name)
 
 
-CODE_CHECKS = [check_api_names, check_object_members, check_dependency_direction, check_file_length, check_names, check_unfinished, check_subjects, check_header_guard, check_function_length]
+CODE_CHECKS = [check_api_names, check_object_members, check_dependency_direction, check_package, check_file_length, check_names, check_unfinished, check_subjects, check_header_guard, check_function_length]
 CHECKS = dict.fromkeys((".h", ".cc", ".py"), CODE_CHECKS) | {".sh": [check_file_length, check_names, check_unfinished, check_subjects], ".md": [check_subjects], ".txt": [check_compiled_together]}
 
 

@@ -18,6 +18,16 @@ LONG_BODY = ["void run() {"] + ["  step();"] * 70 + ["}"]
     ("observing does not act", tidy.check_dependency_direction, "operator/observe/a.cc", ['#include "operator/act/status.h"'], 1),
     ("a test does no foreign I/O", tidy.check_dependency_direction, "scheduler/model/a_test.cc", ['#include "src/http/transport.h"'], 1),
     ("the control plane joins the parts", tidy.check_dependency_direction, "operator/control_plane.cc", ['#include "operator/act/status.h"'], 0),
+    ("lowering makes no batch", tidy.check_dependency_direction, "python/sluice/lowering/a.py", ["from sluice.executor.computation import Computation"], 1),
+    ("a loader lowers", tidy.check_dependency_direction, "python/sluice/loader/a.py", ["from sluice.lowering.native_pipeline import lower"], 0),
+    ("a folder's own module", tidy.check_dependency_direction, "python/sluice/stores/a.py", ["from sluice.stores import sigv4"], 0),
+    ("a late import", tidy.check_dependency_direction, "python/sluice/base/a.py", ["    from sluice.loader import stream"], 1),
+    ("an import by its name", tidy.check_dependency_direction, "python/sluice/shipping/a.py", ['    importlib.import_module("sluice.loader.stream").start()'], 1),
+    ("a folder knows no public name", tidy.check_dependency_direction, "python/sluice/makers/a.py", ["from sluice.torch import DataLoader"], 1),
+    ("what users import may use all", tidy.check_dependency_direction, "python/sluice/torch.py", ["from sluice.explain import report"], 0),
+    ("a word of a sentence", tidy.check_dependency_direction, "python/sluice/base/a.py", ["# of what sluice.loader.stream says"], 0),
+    ("a folder that imports", tidy.check_package, "python/sluice/loader/__init__.py", ['"""Loaders."""', "from sluice.loader import stream"], 1),
+    ("a folder's concept", tidy.check_package, "python/sluice/loader/__init__.py", ['"""Loaders."""'], 0),
     ("a path into an object", tidy.check_api_names, "operator/decide/a.cc", ['integer_field(pool, "/spec/replicas")'], 1),
     ("a label's name in a pointer", tidy.check_api_names, "operator/act/a.cc", ['text(pod, "/labels/sluice.dev~1job", "sluice.dev~1job")'], 1),
     ("a label's name", tidy.check_api_names, "operator/control_plane.cc", ['labels["sluice.dev/job"]'], 1),
@@ -67,3 +77,8 @@ def test_functions_that_are_compiled_together(tmp_path, monkeypatch, name, befor
         (tmp_path / file).write_text(text + "\n")
     lines = ["sluice_test(sluice_test", "  a_test.cc", *(f"  {other}" for other in others), "  b_test.cc", "  LIBS sluice)"]
     assert len(list(tidy.check_compiled_together(pathlib.Path("CMakeLists.txt"), lines))) == want, name
+
+
+def test_each_folder_of_the_client_uses_those_before_it():
+    for place, folder in enumerate(tidy.CLIENT_FOLDERS):
+        assert set(tidy.DEPENDENCIES[f"{tidy.CLIENT}/{folder}"]) <= set(tidy.of_client(*tidy.CLIENT_FOLDERS[:place]))
