@@ -63,6 +63,19 @@ def test_small_arrays_of_files_travel(tmp_path):
     assert [found.tolist() for found in pickle.loads(pickled, buffers=arrays)] == [numbers.tolist(), numbers[::3].tolist()]
 
 
+class Row:
+    def __init__(self, number: int) -> None:
+        self.number = number
+
+
+@pytest.mark.parametrize("make", [lambda: torch.ones(1), lambda: numpy.ones(1), lambda: Row(1)], ids=["tensors", "arrays", "objects"])
+def test_objects_that_take_long_to_pickle_are_not_light(make):
+    """However few bytes they have."""
+    assert dump([make() for _ in range(100)], 16 << 20, with_generators=False, light=True)
+    with pytest.raises(NotLight):
+        dump([make() for _ in range(5000)], 16 << 20, with_generators=False, light=True)
+
+
 SCRIPT = """
 import dataclasses, functools, pickle, subprocess, sys, typing
 import torch.backends.cudnn

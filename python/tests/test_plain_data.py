@@ -8,6 +8,8 @@ import pathlib
 import pytest
 import torch
 
+from sluice.shipping.failures import NotLight
+from sluice.shipping.pickling import dump
 from sluice.shipping.plain_data import PlainParts
 from sluice.torch import DataLoader
 
@@ -74,6 +76,13 @@ def test_a_container_of_itself_is_pickled():
     parts = PlainParts()
     assert parts.add(circle) is None and len(parts) == 0
     assert parts.add(LINES) == 0 and parts.copy() == [LINES]
+
+
+@pytest.mark.parametrize("value", [[object()] * 30_000, [{"tokens": []} for _ in range(60_000)]], ids=["objects", "too many rows"])
+def test_what_is_not_plain_is_pickled_only_if_it_is_short(value):
+    assert dump([[object()] * 300], 16 << 20, with_generators=False, light=True, parts=PlainParts())
+    with pytest.raises(NotLight, match="not plain"):
+        dump([value], 16 << 20, with_generators=False, light=True, parts=PlainParts())
 
 
 def test_a_part_that_is_also_elsewhere_is_told():

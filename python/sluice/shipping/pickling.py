@@ -18,7 +18,7 @@ import pickle
 import random
 import sys
 from collections.abc import Callable, Iterable
-from types import CodeType, FunctionType, ModuleType
+from types import CellType, CodeType, FunctionType, ModuleType
 from typing import Any
 
 import cloudpickle
@@ -37,8 +37,10 @@ from sluice.shipping.users_modules import SCRIPT, globals_within_reach, is_of_th
 
 _PROTOCOL = 5
 _LARGE_BYTES = 64 << 10
-_LIGHT_OBJECTS_BYTES = 2 << 20  # Of Python objects: these take some 30 ms to pickle, and as long to make again.
+_LIGHT_OBJECTS_BYTES = 2 << 20  # Of Python's own values: these take some 30 ms to pickle, and as long to make again.
+_LIGHT_OBJECTS = 2000  # Tensors, arrays and objects of other classes: as long, as code of Python sees each.
 _SPAWNED_MAIN = "__mp_main__"  # What the script is called in a process that multiprocessing has spawned.
+_CODE = (type, FunctionType, ModuleType, CodeType, CellType, property, classmethod, staticmethod)
 _COPYING = ("__getstate__", "__setstate__", "__reduce__", "__reduce_ex__")
 
 
@@ -104,11 +106,17 @@ class _Pickler(cloudpickle.Pickler):
     sentinels: dict[type, dict[int, tuple[str, str]]]  # Where modules have objects of a type, by their identity.
     parts: PlainParts | None
     room: _BoundedFile
+    _objects, _memory = 0, None  # Those met that are no code; that of the last tensor, which comes next and is known.
     _epochs: tuple[torch.Tensor, ...] = ()  # Shared memory that may travel: it says which epoch begins, and is read as it begins.
 
     def reducer_override(self, obj: Any) -> Any:
+        if obj is self._memory:
+            return NotImplemented
         if self.is_light:
             _require_faithful_copy(obj)
+            self._objects += not isinstance(obj, _CODE)
+            if self._objects > _LIGHT_OBJECTS:
+                raise NotLight("it has many objects")
         if isinstance(obj, ModuleType) and type(obj) is not ModuleType and sys.modules.get(obj.__name__) is obj:
             return importlib.import_module, (obj.__name__,)  # cloudpickle knows none with a class of its own, such as torch.backends.cudnn.
         if isinstance(obj, FunctionType) and obj is not torch.random.manual_seed and obj is torch.manual_seed:
@@ -132,7 +140,7 @@ class _Pickler(cloudpickle.Pickler):
             if self.shared_memory.has_tensor(obj) and not is_epoch:
                 raise NotSendable(f"it holds a {type(obj).__name__} in shared memory, which this process may change at any time")
             if travels_in_arena(obj) and _is_by_bytes(obj) and not is_epoch:
-                memory = obj.contiguous().view(-1).view(torch.uint8).numpy()
+                self._memory = memory = obj.contiguous().view(-1).view(torch.uint8).numpy()
                 return _tensor, (memory, DTYPE_NAMES[obj.dtype], tuple(obj.shape), None if obj.is_contiguous() else obj.stride())
         elif isinstance(obj, (multiprocessing.managers.BaseProxy, multiprocessing.shared_memory.SharedMemory)):
             raise NotSendable(f"it holds a {type(obj).__name__}, which belongs to this process and its forked children")
@@ -182,7 +190,10 @@ class _PicklerOfParts(_Pickler):
 
     def persistent_id(self, obj: Any) -> int | None:
         assert self.parts is not None
-        return self.parts.add(obj)
+        number = self.parts.add(obj)
+        if number is None and self.parts.has_long:
+            raise NotLight("it has a long container that is not plain")
+        return number
 
 
 def _submodules_used(code: CodeType, dependencies: Iterable[Any]) -> list[ModuleType]:
@@ -281,9 +292,9 @@ class _SharedMemory:
     def has_tensor(self, tensor: torch.Tensor) -> bool:
         if tensor.device.type != "cpu" or tensor.layout is not torch.strided:
             return False
-        if tensor.is_shared():
-            return True
         storage = tensor.untyped_storage()
+        if storage.is_shared():  # As Tensor.is_shared, which takes ten times as long.
+            return True
         # torch cannot resize a storage over memory that is not its own, such as shared memory. Old ones (2.2) do not tell.
         is_torchs_own = hasattr(storage, "resizable") and storage.resizable()
         return not is_torchs_own and storage.nbytes() > 0 and self._has(storage.data_ptr())

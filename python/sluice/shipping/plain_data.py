@@ -12,6 +12,7 @@ from typing import Any
 _VALUES = frozenset((str, int, float, complex, bool, bytes, type(None)))
 _CONTAINERS = frozenset((list, tuple, dict, set, frozenset))
 _FEWEST = 256  # Of a container that is worth the trouble.
+_MOST_PICKLED = 20_000  # Of one that is not plain: pickling so many values takes longer than a process's start.
 _MOST_VALUES = 2_000_000  # All of them take some 30 ms to copy.
 _CONTAINER_VALUES = 40  # As many take as long as a container within another one.
 _DEEPEST = 16
@@ -27,6 +28,7 @@ class PlainParts:
     def __init__(self) -> None:
         self._numbers: dict[int, int | None] = {}  # By the identity of the container; None: it is not plain.
         self._copier = _Copier()
+        self.has_long = False  # A container that is not plain, and takes long to pickle.
 
     def __len__(self) -> int:
         return len(self._copier.roots)
@@ -37,7 +39,9 @@ class PlainParts:
             return None
         if id(value) not in self._numbers:
             self._numbers[id(value)] = self._copier.add(value)
-        return self._numbers[id(value)]
+        number = self._numbers[id(value)]
+        self.has_long = self.has_long or (number is None and len(value) > _MOST_PICKLED)
+        return number
 
     def are_shared(self, pickled: set[int]) -> bool:
         """Whether a part holds an object that may change and is among these, by identity: in a copy it would be two."""
