@@ -207,7 +207,7 @@ class _Server:
 
     def _on_hello(self, message: dict, blob: bytes) -> None:
         self._records["hello"] = message
-        welcome = encode({"type": "welcome", "protocol": 1, "arena_bytes": self._arena_bytes, "session": "fake"})
+        welcome = encode({"type": "welcome", "protocol": 2, "arena_bytes": self._arena_bytes, "session": "fake"})
         socket.send_fds(self._socket, [welcome[:1]], [self._memory])
         self._socket.sendall(welcome[1:])
         if self._faults.window_batches is not None:

@@ -17,7 +17,7 @@
 
 namespace sluice::transport {
 
-inline constexpr int kLocalProtocol = 1;
+inline constexpr int kLocalProtocol = 2;
 
 // A failure for the user, to find it in their code: Python's exception, or Sluice's error in the same form. The pickled
 // exception, if there is one, travels as the frame's blob.

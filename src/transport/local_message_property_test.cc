@@ -21,7 +21,7 @@ struct Sample {
 // One of each kind, every field with a value that differs from its default.
 std::vector<Sample> client_samples() {
   return {
-      {{{"type", "hello"}, {"protocol", 1}, {"rank", 3}, {"world_size", 4}, {"pid", 77}}, {"protocol"}},
+      {{{"type", "hello"}, {"protocol", 2}, {"rank", 3}, {"world_size", 4}, {"pid", 77}}, {"protocol"}},
       {{{"type", "pipeline"},
         {"id", 1},
         {"executor", "python"},
@@ -227,9 +227,9 @@ TEST_CASE("what we say is what the contract says") {
   const BatchSpec batch{4, 5, 6, 7, {5, -6}};
   const ExecuteMessage execute{.id = 1, .pipeline = 2, .batch = &batch, .worker_id = 8, .num_workers = 9};
   const Case cases[] = {
-      {welcome_json(4096, "s"), R"({"type":"welcome","protocol":1,"arena_bytes":4096,"session":"s"})"},
+      {welcome_json(4096, "s"), R"({"type":"welcome","protocol":2,"arena_bytes":4096,"session":"s"})"},
       {welcome_json(4096, "s", true),
-       R"({"type":"welcome","protocol":1,"arena_bytes":4096,"session":"s","takes_orders":true})"},
+       R"({"type":"welcome","protocol":2,"arena_bytes":4096,"session":"s","takes_orders":true})"},
       {ready_json(1, "abc"), R"({"type":"ready","pipeline":1,"fingerprint":"abc"})"},
       {not_ready_json(1, "no"), R"({"type":"ready","pipeline":1,"error":"no"})"},
       {window_json(5), R"({"type":"window","batches":5})"},

@@ -15,7 +15,7 @@
 namespace sluice::transport {
 
 // Feeder and worker work together only where both speak the same version.
-inline constexpr std::uint32_t kProtocolVersion = 2;
+inline constexpr std::uint32_t kProtocolVersion = 3;
 inline std::uint32_t protocol_of(const v1::Hello& hello) { return std::max(1u, hello.protocol()); }
 inline std::uint32_t protocol_of(const v1::Pipeline& pipeline) { return std::max(1u, pipeline.protocol()); }
 

@@ -166,7 +166,7 @@ TEST_CASE("a wrong client is told the field and does no harm") {
        "progress.stream"},
       {"closing nothing", {{"type", "close"}, {"stream", 5}}, "close.stream: 5"},
       {"forgetting nothing", {{"type", "forget"}, {"pipeline", 77}}, "forget.pipeline: 77"},
-      {"hello twice", {{"type", "hello"}, {"protocol", 1}}, "hello"},
+      {"hello twice", {{"type", "hello"}, {"protocol", 2}}, "hello"},
   };
   for (const Case& test : cases) {
     INFO(test.name);

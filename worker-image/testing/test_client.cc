@@ -41,7 +41,7 @@ bool same_bytes(const std::vector<ReceivedBatch>& a, const std::vector<ReceivedB
 
 TestClient::TestClient(const std::string& socket_path, int rank)
     : socket_(std::make_unique<FrameSocket>(connect_to(socket_path))) {
-  send({{"type", "hello"}, {"protocol", 1}, {"rank", rank}, {"world_size", 1}, {"pid", 1}});
+  send({{"type", "hello"}, {"protocol", 2}, {"rank", rank}, {"world_size", 1}, {"pid", 1}});
   welcome_ = receive_any().json;
   if (welcome_["type"] != "welcome") throw std::runtime_error("expected welcome, got " + welcome_.dump());
   const UniqueFd arena = socket_->take_passed_fd();

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from sluice.feeder.session import Session
 from sluice.shipping.framing import FrameParser, ProtocolError, encode
 
-PROTOCOL_VERSION = 1
+PROTOCOL_VERSION = 2
 _READ_BYTES = 1 << 18
 
 
