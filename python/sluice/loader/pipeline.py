@@ -19,7 +19,7 @@ from sluice.executor.keys import INTEGERS, key_type, plain
 from sluice.lowering.native_pipeline import NativePipeline, lower
 from sluice.makers.forks import closes_what_it_reads
 from sluice.shipping.descriptors import open_descriptor_in
-from sluice.shipping.failures import NotLight, NotNative, NotSendable, TooLarge
+from sluice.shipping.failures import ManyObjects, NotLight, NotNative, NotSendable, TooLarge
 from sluice.shipping.framing import MOST_KEYS
 from sluice.shipping.plain_data import PlainParts
 from sluice.shipping.replaced import replaced_function
@@ -58,6 +58,7 @@ class Pipeline:
         self._of_own_objects: ForkComputation | None = None  # In its place, for a pipeline that cannot be described.
         self._has_read = False  # This process has made a batch with it.
         self.stays = False
+        self._has_many_objects = False  # So a copy that shares its plain values costs as much as another one.
         self._lock = threading.Lock()
 
     @property
@@ -97,13 +98,16 @@ class Pipeline:
             if self._description is None:
                 try:
                     self._description, self._state = _describe(self._python, self._previous, light=True)
-                except (NotLight, TooLarge):
+                except (NotLight, TooLarge) as heavy:
+                    self._has_many_objects = isinstance(heavy, ManyObjects)
                     return False
             return True
 
     def shares_its_parts(self) -> bool:
         """Whether it costs little to describe the Python form for this process alone, where a copy shares its plain values; so it is described then.
         REQUIRES: it stays. Raises NotSendable."""
+        if self._has_many_objects:
+            return False
         with self._lock:
             try:
                 self._description, self._state = _describe(self._python, None, light=True, parts=PlainParts())

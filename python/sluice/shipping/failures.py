@@ -36,6 +36,10 @@ class NotLight(NotSendable):
     """A copy of a pipeline costs more than forks that inherit it, or is noticed."""
 
 
+class ManyObjects(NotLight):
+    """The same, for objects that are no plain values: no copy that shares these costs less."""
+
+
 class KeepsState(NotSendable):
     """A pipeline changes while it is read, so that only virtual workers can make its batches; the message says what changes."""
 

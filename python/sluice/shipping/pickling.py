@@ -27,7 +27,7 @@ import torch
 
 from sluice.base.signal_handlers import pass_on_of_a_handler
 from sluice.shipping.descriptors import names_in
-from sluice.shipping.failures import KeepsState, NotLight, NotSendable, TooLarge
+from sluice.shipping.failures import KeepsState, ManyObjects, NotLight, NotSendable, TooLarge
 from sluice.shipping.made_anew import made_anew
 from sluice.shipping.module_code import is_of_the_script
 from sluice.shipping.plain_data import PlainParts
@@ -38,7 +38,7 @@ from sluice.shipping.users_modules import SCRIPT, globals_within_reach, is_of_th
 _PROTOCOL = 5
 _LARGE_BYTES = 64 << 10
 _LIGHT_OBJECTS_BYTES = 2 << 20  # Of Python's own values: these take some 30 ms to pickle, and as long to make again.
-_LIGHT_OBJECTS = 2000  # Tensors, arrays and objects of other classes: as long, as code of Python sees each.
+_LIGHT_OBJECTS = 1000  # Tensors, arrays and objects of other classes: as long, as code of Python sees each.
 _SPAWNED_MAIN = "__mp_main__"  # What the script is called in a process that multiprocessing has spawned.
 _CODE = (type, FunctionType, ModuleType, CodeType, CellType, property, classmethod, staticmethod)
 _COPYING = ("__getstate__", "__setstate__", "__reduce__", "__reduce_ex__")
@@ -116,7 +116,7 @@ class _Pickler(cloudpickle.Pickler):
             _require_faithful_copy(obj)
             self._objects += not isinstance(obj, _CODE)
             if self._objects > _LIGHT_OBJECTS:
-                raise NotLight("it has many objects")
+                raise ManyObjects("it has many objects")
         if isinstance(obj, ModuleType) and type(obj) is not ModuleType and sys.modules.get(obj.__name__) is obj:
             return importlib.import_module, (obj.__name__,)  # cloudpickle knows none with a class of its own, such as torch.backends.cudnn.
         if isinstance(obj, FunctionType) and obj is not torch.random.manual_seed and obj is torch.manual_seed:
