@@ -73,7 +73,7 @@ TEST_CASE("workers of another version are told of once, and the feeder makes the
   CHECK(worker.messages == 0);
   REQUIRE(told.size() == 1);
   CHECK_THAT(told.front(), Catch::Contains("address=" + worker.address() +
-                                           " their_protocol=" + std::to_string(understood) + " our_protocol=2"));
+                                           " their_protocol=" + std::to_string(understood) + " our_protocol=3"));
 }
 
 TEST_CASE("a worker of our version that says more than we know joins") {
