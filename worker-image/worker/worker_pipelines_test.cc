@@ -82,7 +82,7 @@ TEST_CASE("a feeder of another version is told so, in the answer and in the log"
   CHECK(answer.pipeline_error().message() == "the feeder speaks protocol 7, this data worker 2");
   REQUIRE(lines.size() == 1);
   CHECK_THAT(lines.front(), Catch::Contains("a feeder of another version is not served") &&
-                                Catch::Contains("its_protocol=7 our_protocol=2"));
+                                Catch::Contains("its_protocol=7 our_protocol=3"));
 }
 
 TEST_CASE("a pipeline that arrives in pieces is used when it is whole; pieces of others are ignored") {
