@@ -79,7 +79,7 @@ TEST_CASE("a feeder of another version is told so, in the answer and in the log"
   f.say(stream, header, "");
   const Header answer = stream->wait(Header::kPipelineError).header;
   set_log_sink(nullptr);
-  CHECK(answer.pipeline_error().message() == "the feeder speaks protocol 7, this data worker 2");
+  CHECK(answer.pipeline_error().message() == "the feeder speaks protocol 7, this data worker 3");
   REQUIRE(lines.size() == 1);
   CHECK_THAT(lines.front(), Catch::Contains("a feeder of another version is not served") &&
                                 Catch::Contains("its_protocol=7 our_protocol=3"));
