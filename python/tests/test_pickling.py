@@ -9,6 +9,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import cloudpickle.cloudpickle as tracking
 import numpy
 import pytest
 import torch
@@ -159,3 +160,15 @@ def test_a_class_that_follows_one_of_its_name_is_its_own_elsewhere(case):
     elsewhere = "import pickle, sys; kept = [pickle.load(sys.stdin.buffer) for _ in range(2)]; print([each.value() for each in kept])"
     found = subprocess.run([sys.executable, "-c", elsewhere], input=b"".join(map(bytes, pickles)), capture_output=True, check=False)
     assert found.stdout.decode().strip() == str(values), found.stderr.decode()
+
+
+def test_the_name_of_a_class_that_is_gone_is_not_used_again():
+    """A process that was forked before may still have that class, and would take the new one for it."""
+    names = set()
+    for _ in range(3):
+        script: dict = {"__name__": "__main__"}
+        exec("class Again: pass", script)
+        dump(script["Again"], 1 << 20, with_generators=False)
+        names.add(tracking._DYNAMIC_CLASS_TRACKER_BY_CLASS[script.pop("Again")])
+        gc.collect()
+    assert len(names) == 3

@@ -370,6 +370,9 @@ def _look_of(code: CodeType) -> bytes:
     return b"\0".join((code.co_code, " ".join(code.co_names).encode(), *constants))
 
 
+_looks: dict[bytes, int] = {}  # How many classes of a look were named. A name is not used twice: a fork may still have the class that is gone here.
+
+
 def _name_for_all_ranks(definition: type) -> None:
     """Gives a class of the script the identity that it has in every process of the job: cloudpickle would draw one at random.
     Classes that look alike are told apart by the order in which they are first pickled."""
@@ -381,8 +384,9 @@ def _name_for_all_ranks(definition: type) -> None:
         function = getattr(member, "__func__", getattr(member, "fget", member))
         look.update(name.encode() + (_look_of(function.__code__) if isinstance(function, FunctionType) else b""))
     with tracking._DYNAMIC_CLASS_TRACKER_LOCK:
-        number = 0
+        number = _looks.get(look.digest(), 0)
         while (identity := f"{look.hexdigest()}-{number}") in tracking._DYNAMIC_CLASS_TRACKER_BY_ID:
             number += 1
+        _looks[look.digest()] = number + 1
         tracking._DYNAMIC_CLASS_TRACKER_BY_CLASS[definition] = identity
         tracking._DYNAMIC_CLASS_TRACKER_BY_ID[identity] = definition
