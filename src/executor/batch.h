@@ -66,8 +66,8 @@ Result<PipelineHandle> make_pipeline(std::uint64_t number, ExecutorKind kind, tr
 inline constexpr std::size_t kPipelineBytesMax = std::size_t{1} << 30;
 
 // The virtual workers of one pass over a data set that keeps state: what each of them has made, oldest first, in the
-// form of python/sluice/executor/history.py. Opaque here. Of portable ones the requests say it: nothing is kept. Thread safety:
-// a worker's entry belongs to the thread that runs its request; Dispatch never gives out two at a time.
+// form of python/sluice/executor/history.py. Opaque here. Of portable ones the requests say it: nothing is kept. Thread
+// safety: a worker's entry belongs to the thread that runs its request; Dispatch never gives out two at a time.
 struct VirtualWorkers {
   explicit VirtualWorkers(std::uint32_t count, bool is_portable = false, std::uint64_t pass = 0)
       : pass(pass), is_portable(is_portable), made(count) {}

@@ -1,6 +1,6 @@
 // By whose credentials a bucket is asked for: the first that there are, in the order of the tools of S3, as
-// python/sluice/stores/object_urls.py and pod_identity.py have it. Those of the environment, of the role of the pod's service
-// account, of the shared file, of an agent of the node.
+// python/sluice/stores/object_urls.py and pod_identity.py have it. Those of the environment, of the role of the pod's
+// service account, of the shared file, of an agent of the node.
 //
 // Lent ones are renewed at four fifths of their life, and when the store has called them expired.
 // Thread safety: all on the network's thread.
